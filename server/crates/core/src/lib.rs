@@ -1,0 +1,4 @@
+//! The pure part of the gateway.
+
+pub mod scope;
+pub mod usage;

@@ -1,0 +1,4 @@
+//! The pipeline.
+
+pub mod ports;
+pub mod record;

@@ -1,0 +1,1 @@
+//! An AI gateway in one binary.
