@@ -14,7 +14,10 @@ pub type UpstreamBody = BoxStream<'static, Result<Bytes, TransportError>>;
 /// The one way to an upstream.
 pub trait Transport: Send + Sync {
     /// Sends a request and waits for the answer's head. Dropping the future cancels the call. Redirects are not followed.
-    fn send(&self, request: http::Request<Bytes>) -> BoxFuture<'static, Result<http::Response<UpstreamBody>, TransportError>>;
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'static, Result<http::Response<UpstreamBody>, TransportError>>;
 }
 
 /// A call that broke below HTTP.
@@ -54,7 +57,9 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> i64 {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let since_epoch = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
         i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
     }
 }

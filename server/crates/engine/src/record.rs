@@ -22,7 +22,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Self; 5] = [Self::Success, Self::Error, Self::Rejected, Self::Partial, Self::ClientCancelled];
+    pub const ALL: [Self; 5] = [
+        Self::Success,
+        Self::Error,
+        Self::Rejected,
+        Self::Partial,
+        Self::ClientCancelled,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -1,0 +1,396 @@
+//! The record of a request while it runs.
+//!
+//! A ledger is opened when a request arrives and closed exactly once. Whatever ends the request closes it: the pipeline,
+//! with the outcome; or its drop, because a client that goes away drops everything it was waiting for, and code after an
+//! await does not run then.
+
+use crate::ports::Records;
+use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
+use crate::request::{Attribution, Request};
+use crate::snapshot::{Snapshot, Target};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use switchyard_core::error::{Error, Kind, Source};
+use switchyard_core::redact::redact;
+use switchyard_core::routing::{LeftOut, TargetId};
+use switchyard_core::usage::Usage;
+use switchyard_providers::Call;
+
+/// Longest error text that is kept, in characters.
+const LONGEST_ERROR: usize = 1_000;
+
+pub(crate) struct Ledger {
+    record: RequestRecord,
+    sink: Arc<dyn Records>,
+    in_flight: Arc<AtomicUsize>,
+    snapshot: Arc<Snapshot>,
+    arrived: Instant,
+    shared: Arc<Shared>,
+    /// What became of each target so far, by its position.
+    marks: Vec<Mark>,
+    waited: Duration,
+    closed: bool,
+}
+
+/// What a stream's head needs to know while the attempts still go on.
+#[derive(Default)]
+pub(crate) struct Shared {
+    attribution: Mutex<Attribution>,
+    /// A 200 went out before the outcome was known.
+    head_sent: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn attribution(&self) -> Attribution {
+        self.attribution.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn send_head(&self) {
+        self.head_sent.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What became of one target so far.
+#[derive(Clone, Default)]
+struct Mark {
+    attempts: u32,
+    fate: Fate,
+}
+
+#[derive(Clone, Default)]
+enum Fate {
+    /// In the order, not reached.
+    #[default]
+    Waiting,
+    Excluded(String),
+    Trying,
+    Failed(String),
+    Chosen,
+}
+
+/// One call that has begun.
+pub(crate) struct Started {
+    target: TargetId,
+    model: String,
+    began: Instant,
+    after: Duration,
+}
+
+impl Ledger {
+    pub(crate) fn open(
+        request: &Request,
+        snapshot: Arc<Snapshot>,
+        sink: Arc<dyn Records>,
+        in_flight: Arc<AtomicUsize>,
+    ) -> Self {
+        in_flight.fetch_add(1, Ordering::Relaxed);
+        let record = RequestRecord {
+            request_id: request.id.clone(),
+            arrived_at_ms: request.arrived_at_ms,
+            surface: request.surface.as_str().to_owned(),
+            stream: false,
+            model: String::new(),
+            upstream_model: None,
+            provider: None,
+            target: None,
+            status: 0,
+            outcome: Outcome::ClientCancelled,
+            error_code: None,
+            error_message: None,
+            usage: Usage::default(),
+            duration_us: 0,
+            first_token_us: None,
+            overhead_us: 0,
+            key_id: request.caller.key_id.clone(),
+            key_name: request.caller.key_name.clone(),
+            simulated: false,
+            attempts: Vec::new(),
+            verdicts: Vec::new(),
+        };
+        let marks = vec![Mark::default(); snapshot.targets.len()];
+        let shared = Arc::default();
+        let waited = Duration::ZERO;
+        Self {
+            record,
+            sink,
+            in_flight,
+            snapshot,
+            arrived: request.arrived,
+            shared,
+            marks,
+            waited,
+            closed: false,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(crate) fn call_read(&mut self, call: &Call) {
+        self.record.model.clone_from(&call.model);
+        self.record.stream = call.stream;
+    }
+
+    pub(crate) fn left_out(&mut self, target: TargetId, why: LeftOut) {
+        let reason = match why {
+            LeftOut::Model => format!("does not serve model {}", self.snapshot.resolve(&self.record.model)),
+            LeftOut::NotNamed => format!("mode {} uses the first target only", self.snapshot.mode),
+        };
+        self.exclude(target, reason);
+    }
+
+    pub(crate) fn exclude(&mut self, TargetId(i): TargetId, reason: String) {
+        if let Some(mark) = self.marks.get_mut(i) {
+            mark.fate = Fate::Excluded(reason);
+        }
+    }
+
+    /// Time was spent on purpose, between two attempts.
+    pub(crate) fn slept(&mut self, wait: Duration) {
+        self.waited += wait;
+    }
+
+    pub(crate) fn begin_attempt(&mut self, id: TargetId, target: &Target, model: &str) -> Started {
+        self.record.target = Some(target.name.clone());
+        self.record.provider = Some(target.provider.clone());
+        self.record.upstream_model = Some(model.to_owned());
+        self.record.simulated = target.simulated;
+        let attribution = Attribution {
+            provider: self.record.provider.clone(),
+            target: self.record.target.clone(),
+            model: self.record.upstream_model.clone(),
+            attempts: u32::try_from(self.record.attempts.len() + 1).unwrap_or(u32::MAX),
+        };
+        *self.shared.attribution.lock().unwrap_or_else(PoisonError::into_inner) = attribution;
+        if let Some(mark) = self.marks.get_mut(id.0) {
+            mark.attempts += 1;
+            mark.fate = Fate::Trying;
+        }
+        // An attempt is in the record from its first moment: a client that goes away while it runs leaves it there.
+        self.record.attempts.push(AttemptRecord {
+            target: target.name.clone(),
+            provider: target.provider.clone(),
+            model: model.to_owned(),
+            outcome: Outcome::ClientCancelled.as_str().to_owned(),
+            status: None,
+            started_us: micros(self.arrived.elapsed()),
+            latency_us: 0,
+            first_token_us: None,
+            error: None,
+        });
+        Started {
+            target: id,
+            model: model.to_owned(),
+            began: Instant::now(),
+            after: self.arrived.elapsed(),
+        }
+    }
+
+    /// The upstream answered with a head.
+    pub(crate) fn attempt_status(&mut self, status: u16) {
+        if let Some(attempt) = self.record.attempts.last_mut() {
+            attempt.status = Some(status);
+        }
+    }
+
+    pub(crate) fn attempt_failed(&mut self, started: &Started, error: &Error) {
+        let latency = started.began.elapsed();
+        self.waited += latency;
+        if let Some(attempt) = self.record.attempts.last_mut() {
+            attempt.latency_us = micros(latency);
+            error.kind.as_str().clone_into(&mut attempt.outcome);
+            attempt.error = Some(shorten(&error.message));
+        }
+        if let Some(mark) = self.marks.get_mut(started.target.0) {
+            mark.fate = Fate::Failed(shorten(&error.message));
+        }
+    }
+
+    /// A whole answer is there.
+    pub(crate) fn attempt_succeeded(&mut self, started: &Started) {
+        let latency = started.began.elapsed();
+        self.waited += latency;
+        if let Some(attempt) = self.record.attempts.last_mut() {
+            attempt.latency_us = micros(latency);
+            Outcome::Success.as_str().clone_into(&mut attempt.outcome);
+        }
+        self.choose(started.target);
+    }
+
+    /// A stream has brought its first content: from here on this target answers.
+    pub(crate) fn committed(&mut self, started: &Started) {
+        let latency = started.began.elapsed();
+        self.waited += latency;
+        self.record.first_token_us = Some(micros(started.after + latency));
+        if let Some(attempt) = self.record.attempts.last_mut() {
+            attempt.first_token_us = Some(micros(latency));
+        }
+        self.choose(started.target);
+        self.head_ready();
+    }
+
+    fn choose(&mut self, TargetId(i): TargetId) {
+        if let Some(mark) = self.marks.get_mut(i) {
+            mark.fate = Fate::Chosen;
+        }
+    }
+
+    /// The answer's head can go out: what was spent until now, without the waiting, is the gateway's own share.
+    pub(crate) fn head_ready(&mut self) -> (Duration, Duration) {
+        let overhead = self.arrived.elapsed().saturating_sub(self.waited);
+        self.record.overhead_us = micros(overhead);
+        (overhead, self.waited)
+    }
+
+    pub(crate) fn set_usage(&mut self, usage: Usage) {
+        self.record.usage = usage;
+    }
+
+    /// The answer is whole.
+    pub(crate) fn close_complete(&mut self, usage: Usage) {
+        self.record.usage = usage;
+        self.record.status = 200;
+        self.end_stream(Outcome::Success.as_str(), None);
+        self.close(Outcome::Success);
+    }
+
+    /// The answer was cut after content had gone out.
+    pub(crate) fn close_partial(&mut self, error: &Error, usage: Usage) {
+        self.record.usage = usage;
+        self.record.status = 200;
+        self.end_stream(error.kind.as_str(), Some(shorten(&error.message)));
+        self.fail_with(error);
+        self.close(Outcome::Partial);
+    }
+
+    /// There is no answer.
+    pub(crate) fn close_failed(&mut self, error: &Error) {
+        if self.record.overhead_us == 0 {
+            self.head_ready();
+        }
+        self.record.status = if self.shared.head_sent.load(Ordering::Relaxed) {
+            200
+        } else {
+            error.face().status
+        };
+        self.fail_with(error);
+        let refused = error.kind.source() == Source::Client && self.record.attempts.is_empty();
+        self.close(if refused { Outcome::Rejected } else { Outcome::Error });
+    }
+
+    fn fail_with(&mut self, error: &Error) {
+        self.record.error_code = Some(error.face().code.to_owned());
+        self.record.error_message = Some(shorten(&error.message));
+    }
+
+    /// A stream's attempt lasts as long as the stream.
+    fn end_stream(&mut self, outcome: &str, error: Option<String>) {
+        let since_arrival = micros(self.arrived.elapsed());
+        if let Some(attempt) = self.record.attempts.last_mut().filter(|_| self.record.stream) {
+            attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
+            outcome.clone_into(&mut attempt.outcome);
+            attempt.error = error;
+        }
+    }
+
+    fn close(&mut self, outcome: Outcome) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.record.outcome = outcome;
+        self.record.duration_us = micros(self.arrived.elapsed());
+        self.record.verdicts = self.verdicts();
+        let empty = RequestRecord {
+            attempts: Vec::new(),
+            verdicts: Vec::new(),
+            ..self.record.clone()
+        };
+        self.sink.push(std::mem::replace(&mut self.record, empty));
+    }
+
+    fn verdicts(&self) -> Vec<Verdict> {
+        let verdict = |(target, mark): (&Target, &Mark)| {
+            let times = if mark.attempts > 1 {
+                format!(" in {} attempts", mark.attempts)
+            } else {
+                String::new()
+            };
+            let (state, reason) = match &mark.fate {
+                Fate::Waiting => (VerdictState::NotNeeded, "not needed".to_owned()),
+                Fate::Excluded(reason) => (VerdictState::Excluded, reason.clone()),
+                Fate::Trying => (
+                    VerdictState::Failed,
+                    "was being asked when the client went away".to_owned(),
+                ),
+                Fate::Failed(message) => (VerdictState::Failed, format!("failed{times}: {message}")),
+                Fate::Chosen => (VerdictState::Chosen, format!("answered{times}")),
+            };
+            Verdict {
+                target: target.name.clone(),
+                state,
+                reason,
+                until_ms: None,
+            }
+        };
+        self.snapshot.targets.iter().zip(&self.marks).map(verdict).collect()
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        // 499: the client closed the connection. Unless a head went out, it saw no status at all.
+        let streaming = self.record.first_token_us.is_some() || self.shared.head_sent.load(Ordering::Relaxed);
+        self.record.status = if streaming { 200 } else { 499 };
+        self.record.error_code = Some("client_cancelled".to_owned());
+        self.record.error_message = Some("the client went away before the answer was whole".to_owned());
+        let since_arrival = micros(self.arrived.elapsed());
+        if let Some(attempt) = self
+            .record
+            .attempts
+            .last_mut()
+            .filter(|attempt| attempt.latency_us == 0)
+        {
+            attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
+        }
+        self.close(Outcome::ClientCancelled);
+    }
+}
+
+/// An upstream's failure as it may leave: without a credential of ours in it.
+pub(crate) fn clean(mut error: Error, target: &Target) -> Error {
+    if error.kind.source() == Source::Upstream
+        && let Ok(link) = &target.link
+    {
+        let known: Vec<&str> = link
+            .secrets
+            .iter()
+            .map(switchyard_core::secret::Secret::expose)
+            .collect();
+        error.message = redact(&error.message, &known);
+    }
+    if error.kind == Kind::Auth {
+        error.message = format!("{} refused the gateway's credential: {}", target.name, error.message);
+    }
+    error
+}
+
+pub(crate) fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn shorten(message: &str) -> String {
+    message.chars().take(LONGEST_ERROR).collect()
+}
+
+impl Started {
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+}

@@ -1,0 +1,112 @@
+//! A committed stream on its way to the client.
+//!
+//! The upstream's body is polled from the client's body: nothing is spawned, and a client that goes away drops the one with
+//! the other. What was used is then taken from the decoder, by a drop that runs whatever happened.
+
+use super::attempt::{Opened, next};
+use crate::ledger::{Ledger, clean};
+use crate::ports::UpstreamBody;
+use crate::request::Piece;
+use crate::snapshot::Snapshot;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt, unfold};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use switchyard_core::error::Error;
+use switchyard_providers::{End, StreamDecoder};
+
+struct Relay {
+    body: UpstreamBody,
+    decoder: Box<dyn StreamDecoder>,
+    ledger: Ledger,
+    ready: VecDeque<Piece>,
+    over: bool,
+    target: String,
+    snapshot: Arc<Snapshot>,
+}
+
+pub(super) fn relay(
+    opened: Opened,
+    ledger: Ledger,
+    target: String,
+    snapshot: Arc<Snapshot>,
+) -> BoxStream<'static, Piece> {
+    let Opened {
+        body,
+        decoder,
+        ready,
+        end,
+    } = opened;
+    let mut relay = Relay {
+        body,
+        decoder,
+        ledger,
+        ready: VecDeque::new(),
+        over: false,
+        target,
+        snapshot,
+    };
+    relay.queue(ready, end);
+    unfold(Box::new(relay), |mut relay| async move {
+        relay.next().await.map(|piece| (piece, relay))
+    })
+    .boxed()
+}
+
+impl Relay {
+    async fn next(&mut self) -> Option<Piece> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                return Some(piece);
+            }
+            if self.over {
+                return None;
+            }
+            match next(&mut self.body).await {
+                Ok(Some(bytes)) => {
+                    let progress = self.decoder.push(bytes);
+                    self.queue(progress.out, progress.end);
+                }
+                Ok(None) => {
+                    let progress = self.decoder.finish();
+                    self.queue(progress.out, progress.end);
+                }
+                Err(error) => self.queue(Vec::new(), Some(End::Failed(error))),
+            }
+        }
+    }
+
+    /// Takes what is ready to go out. At the end the record is closed at once: a whole answer stays whole even if the
+    /// client hangs up on its last byte.
+    fn queue(&mut self, frames: Vec<Bytes>, end: Option<End>) {
+        self.ready.extend(frames.into_iter().map(Piece::Frames));
+        match end {
+            None => {}
+            Some(End::Complete) => {
+                self.over = true;
+                self.ledger.close_complete(self.decoder.usage());
+            }
+            Some(End::Failed(error)) => {
+                self.over = true;
+                let error = self.cleaned(error);
+                self.ledger.close_partial(&error, self.decoder.usage());
+                self.ready.push_back(Piece::Failed(Box::new(error)));
+            }
+        }
+    }
+
+    fn cleaned(&self, error: Error) -> Error {
+        match self.snapshot.targets.iter().find(|target| target.name == self.target) {
+            Some(target) => clean(error, target),
+            None => error,
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if !self.over {
+            self.ledger.set_usage(self.decoder.usage());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What goes into the pipeline and what comes out.
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use http::HeaderMap;
+use std::time::{Duration, Instant};
+use switchyard_core::error::Error;
+use switchyard_providers::Surface;
+
+/// A request that has passed authentication.
+#[derive(Debug)]
+pub struct Request {
+    /// 32 hex digits.
+    pub id: String,
+    pub arrived: Instant,
+    /// The same moment, milliseconds since the Unix epoch.
+    pub arrived_at_ms: i64,
+    pub caller: Caller,
+    pub surface: Surface,
+    /// The client's; an allow-list of them goes up.
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// On whose account a request runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    pub key_id: Option<String>,
+    pub key_name: Option<String>,
+}
+
+/// Who answered, or was asked last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attribution {
+    pub provider: Option<String>,
+    pub target: Option<String>,
+    /// As it was sent to the upstream.
+    pub model: Option<String>,
+    /// Calls made so far, retries included.
+    pub attempts: u32,
+}
+
+/// An answer whose head can go out.
+pub struct Answer {
+    pub attribution: Attribution,
+    /// Spent in the gateway so far, waits for upstreams not counted.
+    pub overhead: Duration,
+    /// Waited for upstreams so far.
+    pub waited: Duration,
+    /// Those of the upstream's headers that come back.
+    pub headers: HeaderMap,
+    pub body: Body,
+}
+
+pub enum Body {
+    Whole(Bytes),
+    Stream(BoxStream<'static, Piece>),
+}
+
+/// One thing on a stream. How it looks on the wire is a matter of the caller's dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Frames of the answer, ready to go out.
+    Frames(Bytes),
+    /// Nothing yet; keeps the connection alive.
+    Heartbeat,
+    /// The answer ends here without being whole.
+    Failed(Box<Error>),
+}
+
+/// No answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub error: Error,
+    pub attribution: Attribution,
+}

@@ -1,0 +1,413 @@
+//! Requests as they go up, answers as they come down.
+
+use super::OpenAi;
+use crate::{Call, End, Surface, Wire};
+use bytes::Bytes;
+use expect_test::{Expect, expect};
+use http::HeaderMap;
+use proptest::prelude::*;
+use switchyard_core::error::Kind;
+use switchyard_core::secret::Secret;
+
+fn wire() -> OpenAi {
+    OpenAi::new(
+        "https://up.test/v1/",
+        Some(&Secret::new("sk-up".into())),
+        &[("X-Team".into(), "a".into())],
+    )
+    .unwrap()
+}
+
+fn call(body: &str) -> Call {
+    Call::parse(Surface::Chat, Bytes::copy_from_slice(body.as_bytes())).unwrap()
+}
+
+/// The body that goes up for `model`.
+#[track_caller]
+fn sent(body: &str, model: &str, want: Expect) {
+    let request = wire().encode(&call(body), model, &HeaderMap::new()).unwrap();
+    want.assert_eq(std::str::from_utf8(request.body()).unwrap());
+}
+
+#[test]
+fn a_request_goes_up_as_it_came_but_for_what_must_differ() {
+    let plain =
+        r#"{ "model": "m", "messages": [{"role":"user","content":"h\u00e9"}], "vendor_thing": {"b":1e2, "a":[]} }"#;
+    sent(
+        plain,
+        "m",
+        expect![[
+            r#"{ "model": "m", "messages": [{"role":"user","content":"h\u00e9"}], "vendor_thing": {"b":1e2, "a":[]} }"#
+        ]],
+    );
+    sent(
+        plain,
+        "n\"2",
+        expect![[
+            r#"{ "model": "n\"2", "messages": [{"role":"user","content":"h\u00e9"}], "vendor_thing": {"b":1e2, "a":[]} }"#
+        ]],
+    );
+}
+
+#[test]
+fn usage_is_always_asked_of_a_stream() {
+    let with = |options: &str| format!(r#"{{"model":"m","messages":[0],"stream":true{options}}}"#);
+    sent(
+        &with(""),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true}}"#]],
+    );
+    sent(
+        &with(r#","stream_options":null"#),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true}}"#]],
+    );
+    sent(
+        &with(r#","stream_options":{ }"#),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true}}"#]],
+    );
+    sent(
+        &with(r#","stream_options":{"x":1}"#),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true,"x":1}}"#]],
+    );
+    sent(
+        &with(r#","stream_options":{"include_usage": false,"x":1}"#),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage": true,"x":1}}"#]],
+    );
+    sent(
+        &with(r#","stream_options":{"include_usage":true}"#),
+        "m",
+        expect![[r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true}}"#]],
+    );
+}
+
+#[test]
+fn only_allowed_headers_of_the_client_go_up() {
+    let client: HeaderMap = [
+        ("authorization", "Bearer sy_x"),
+        ("cookie", "a=b"),
+        ("x-api-key", "sy_x"),
+        ("x-gateway-only", "a"),
+        ("openai-beta", "assistants=v2"),
+        ("openai-organization", "org"),
+        ("user-agent", "sdk"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
+    .collect();
+    let request = wire()
+        .encode(&call(r#"{"model":"m","messages":[0]}"#), "m", &client)
+        .unwrap();
+    let mut names: Vec<String> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            format!(
+                "{name}: {}",
+                if value.is_sensitive() {
+                    "[sensitive]"
+                } else {
+                    value.to_str().unwrap()
+                }
+            )
+        })
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "accept: application/json",
+            "authorization: [sensitive]",
+            "content-type: application/json",
+            "openai-beta: assistants=v2",
+            "openai-organization: org",
+            "x-team: [sensitive]"
+        ]
+    );
+    assert_eq!(request.uri(), "https://up.test/v1/chat/completions");
+    assert_eq!(request.headers()["authorization"], "Bearer sk-up");
+}
+
+#[test]
+fn a_wrong_request_names_its_field() {
+    for (surface, body, param, message) in [
+        (
+            Surface::Chat,
+            "",
+            None,
+            "the body is not a valid JSON object: EOF while parsing a value at line 1 column 0",
+        ),
+        (
+            Surface::Chat,
+            "[]",
+            None,
+            "the body is not a valid JSON object: this is a list",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":"m","messages":[0]} x"#,
+            None,
+            "the body is not a valid JSON object: trailing characters at line 1 column 30",
+        ),
+        (
+            Surface::Chat,
+            r#"{"messages":[0]}"#,
+            Some("model"),
+            "`model` is required: name the model that should answer",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":7,"messages":[0]}"#,
+            Some("model"),
+            "`model` must be a text: the name of a model",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":" ","messages":[0]}"#,
+            Some("model"),
+            "`model` must not be empty: name the model that should answer",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":"m"}"#,
+            Some("messages"),
+            "`messages` is required",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":"m","messages":"hi"}"#,
+            Some("messages"),
+            "`messages` must be a list of messages",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":"m","messages":[ ]}"#,
+            Some("messages"),
+            "`messages` must hold at least one message",
+        ),
+        (
+            Surface::Chat,
+            r#"{"model":"m","messages":[0],"stream":"yes"}"#,
+            Some("stream"),
+            "`stream` must be true or false",
+        ),
+        (
+            Surface::Embeddings,
+            r#"{"model":"m"}"#,
+            Some("input"),
+            "`input` is required",
+        ),
+        (
+            Surface::Embeddings,
+            r#"{"model":"m","input":"a","stream":true}"#,
+            Some("stream"),
+            "`stream` is not possible here: embeddings come in one piece",
+        ),
+    ] {
+        let error = Call::parse(surface, Bytes::copy_from_slice(body.as_bytes())).unwrap_err();
+        assert_eq!(
+            (error.kind, error.param.as_deref(), error.message.as_str()),
+            (Kind::InvalidRequest, param, message),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_comes_down_as_it_came_but_for_a_renamed_model() {
+    let body = r#"{"id":"x","model":"up-1","choices":[{"logprobs":{"a":1}}],"odd":true,"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}"#;
+    let call = call(r#"{"model":"fast","messages":[0]}"#);
+    let reply = wire().decode(&call, false, Bytes::from(body)).unwrap();
+    assert_eq!(reply.body, body);
+    let usage = reply.usage;
+    assert_eq!(
+        (usage.prompt, usage.completion, usage.total),
+        (Some(9), Some(4), Some(13))
+    );
+    assert_eq!(
+        (usage.cached, usage.reasoning, usage.estimated),
+        (Some(3), Some(2), false)
+    );
+    let reply = wire().decode(&call, true, Bytes::from(body)).unwrap();
+    assert_eq!(reply.body, body.replace("up-1", "fast"));
+}
+
+#[test]
+fn a_failure_in_disguise_is_a_failure() {
+    let call = call(r#"{"model":"m","messages":[0]}"#);
+    for (body, kind, message) in [
+        (
+            r#"{"error":{"message":"quota","code":"insufficient_quota"}}"#,
+            Kind::RateLimit,
+            "quota",
+        ),
+        (r#"{"error":"overloaded"}"#, Kind::ServerError, "overloaded"),
+        ("{}", Kind::BadAnswer, "the upstream's answer has no `choices`"),
+        (
+            r#"{"choices":null}"#,
+            Kind::BadAnswer,
+            "the upstream's answer has no `choices`",
+        ),
+        (
+            "<html>",
+            Kind::BadAnswer,
+            "the upstream's answer is not valid JSON: expected value at line 1 column 1",
+        ),
+    ] {
+        let error = wire().decode(&call, false, Bytes::from(body)).unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (kind, message), "{body}");
+    }
+    assert!(
+        wire()
+            .decode(&call, false, Bytes::from(r#"{"error":null,"choices":[]}"#))
+            .is_ok()
+    );
+}
+
+/// One stream through the decoder: what goes out, and how it ended.
+fn relay(request: &str, renamed: bool, pieces: &[&[u8]]) -> (String, bool, Option<End>, switchyard_core::usage::Usage) {
+    let mut decoder = wire().decoder(&call(request), renamed);
+    let mut out = Vec::new();
+    let (mut content, mut end) = (false, None);
+    let mut steps: Vec<_> = pieces
+        .iter()
+        .map(|piece| decoder.push(Bytes::copy_from_slice(piece)))
+        .collect();
+    steps.push(decoder.finish());
+    for step in steps {
+        step.out.iter().for_each(|bytes| out.extend_from_slice(bytes));
+        content |= step.content;
+        end = end.or(step.end);
+    }
+    (
+        String::from_utf8_lossy(&out).into_owned(),
+        content,
+        end,
+        decoder.usage(),
+    )
+}
+
+const PLAIN: &str = r#"{"model":"m","messages":[0],"stream":true}"#;
+const ASKED: &str = r#"{"model":"m","messages":[0],"stream":true,"stream_options":{"include_usage":true}}"#;
+const STREAM: &str = "data: {\"model\":\"up\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}],\"usage\":null}\n\n: ping\n\ndata: {\"model\":\"up\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"h\u{e9}\"},\"logprobs\":null}],\"usage\":null}\n\ndata: {\"model\":\"up\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"up\",\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2,\"total_tokens\":9}}\n\ndata: [DONE]\n\n";
+
+#[test]
+fn a_stream_comes_down_untouched_when_usage_was_asked_for() {
+    let (out, content, end, usage) = relay(ASKED, false, &[STREAM.as_bytes()]);
+    assert_eq!(out, STREAM);
+    assert!(content);
+    assert_eq!(end, Some(End::Complete));
+    assert_eq!((usage.total, usage.estimated), (Some(9), false));
+}
+
+#[test]
+fn usage_that_was_not_asked_for_stays_here_and_is_counted() {
+    let (out, _, end, usage) = relay(PLAIN, false, &[STREAM.as_bytes()]);
+    expect![[r#"
+        data: {"model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+
+        : ping
+
+        data: {"model":"up","choices":[{"index":0,"delta":{"content":"hé"},"logprobs":null}]}
+
+        data: {"model":"up","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+
+        data: [DONE]
+
+    "#]]
+    .assert_eq(&out);
+    assert_eq!(end, Some(End::Complete));
+    assert_eq!(usage.completion, Some(2));
+}
+
+#[test]
+fn a_renamed_model_is_spliced_into_every_frame() {
+    let (out, ..) = relay(ASKED, true, &[STREAM.as_bytes()]);
+    assert_eq!(out, STREAM.replace("\"up\"", "\"m\""));
+}
+
+#[test]
+fn streams_that_end_early_or_badly_say_so() {
+    let text = r#"data: {"choices":[{"delta":{"content":"a"}}]}"#;
+    let stop = r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+    let ended = |stream: String| {
+        let (out, content, end, usage) = relay(PLAIN, false, &[stream.as_bytes()]);
+        let end = match end {
+            Some(End::Failed(error)) => format!("{}: {}", error.kind.as_str(), error.message),
+            other => format!("{other:?}"),
+        };
+        (out, content, end, usage.estimated)
+    };
+    // Cut after content, and cut before any.
+    let cut = "cut: the upstream closed its stream before the answer was whole";
+    assert_eq!(
+        ended(format!("{text}\n\n")),
+        (format!("{text}\n\n"), true, cut.to_owned(), true)
+    );
+    assert_eq!((ended(String::new()).1, ended(String::new()).2.as_str()), (false, cut));
+    // No `[DONE]` and no last blank line, but finished.
+    assert_eq!(
+        ended(format!("{text}\n\n{stop}")).0,
+        format!("{text}\n\n{stop}\n\ndata: [DONE]\n\n")
+    );
+    // One bad frame is skipped.
+    let (out, _, end, _) = ended(format!("{text}\n\ndata: {{bad\n\n{stop}\n\n"));
+    assert_eq!(
+        (out, end.as_str()),
+        (format!("{text}\n\n{stop}\n\ndata: [DONE]\n\n"), "Some(Complete)")
+    );
+    // Errors: an object, a text, and one without `data:`.
+    assert_eq!(
+        ended("data: {\"error\":{\"message\":\"x\",\"code\":\"rate_limit_exceeded\"}}\n\n".to_owned()).2,
+        "rate_limit: x"
+    );
+    assert_eq!(
+        ended(format!("{text}\n\n{{\"error\":{{\"message\":\"y\",\"code\":503}}}}")).2,
+        "server_error: y"
+    );
+    assert_eq!(ended("data: {\"error\":\"z\"}\n\n".to_owned()).2, "server_error: z");
+    // Usage without `choices` does not break anything.
+    assert_eq!(
+        ended(format!(
+            "{text}\n\n{stop}\n\ndata: {{\"usage\":{{\"total_tokens\":3}}}}\n\ndata: [DONE]\n\n"
+        ))
+        .3,
+        false
+    );
+}
+
+#[test]
+fn one_finished_choice_of_two_is_no_whole_answer() {
+    let chunk = |index, finish| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":{index},\"delta\":{{\"content\":\"a\"}},\"finish_reason\":{finish}}}]}}\n\n"
+        )
+    };
+    let stream = [chunk(0, "null"), chunk(1, "\"stop\"")].concat();
+    assert!(matches!(
+        relay(PLAIN, false, &[stream.as_bytes()]).2,
+        Some(End::Failed(_))
+    ));
+    let stream = [chunk(0, "\"stop\""), chunk(1, "\"length\"")].concat();
+    assert_eq!(relay(PLAIN, false, &[stream.as_bytes()]).2, Some(End::Complete));
+}
+
+proptest! {
+    #[test]
+    fn any_split_of_a_stream_gives_the_same_output(cuts in prop::collection::vec(0..STREAM.len(), 0..20), renamed: bool, asked: bool) {
+        let request = if asked { ASKED } else { PLAIN };
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for at in cuts {
+            pieces.push(&STREAM.as_bytes()[from..at]);
+            from = at;
+        }
+        pieces.push(&STREAM.as_bytes()[from..]);
+        prop_assert_eq!(relay(request, renamed, &pieces), relay(request, renamed, &[STREAM.as_bytes()]));
+    }
+}
