@@ -1,1 +1,3 @@
 //! Support for the integration tests.
+
+pub mod mock;

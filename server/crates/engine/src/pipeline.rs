@@ -63,6 +63,12 @@ impl Engine {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// Records a request that cannot enter the pipeline: its body did not come through.
+    pub fn refuse(&self, request: &Request, error: Error) -> Failure {
+        let (records, in_flight) = (Arc::clone(&self.records), Arc::clone(&self.in_flight));
+        fail(&mut Ledger::open(request, self.snapshot(), records, in_flight), error)
+    }
+
     /// Answers a request. Dropping the future, or the stream it gave, cancels what runs upstream and closes the record.
     ///
     /// # Errors

@@ -127,34 +127,3 @@ async fn the_models_are_listed() {
         .collect();
     assert_eq!(ids, MODELS);
 }
-
-#[tokio::test]
-async fn zz_sample() {
-    for q in [
-        "Why does my Rust gateway lose connections during deploys?",
-        "Write a long story about a lighthouse",
-        "hi",
-        "Briefly: what is a wagon?",
-    ] {
-        let (_, a) = post(CHAT, ask(q)).await;
-        println!(
-            "=== {q}\n{}\n{}",
-            a["choices"][0]["message"]["content"].as_str().unwrap(),
-            a["usage"]
-        );
-    }
-    let r = send(
-        &DemoTransport::new(Pace::Instant),
-        "POST",
-        CHAT,
-        ask_with("hi", json!({"max_tokens": 2, "stream": true})).to_string(),
-    )
-    .await
-    .unwrap();
-    let f: Vec<_> = r.into_body().collect().await;
-    for x in f {
-        println!("{:?}", x.unwrap());
-    }
-    let (_, a) = post(CHAT, ask_with("hi", json!({"max_tokens": 2}))).await;
-    println!("{a}");
-}

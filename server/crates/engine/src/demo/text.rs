@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
 
     fn fill(&mut self, sentence: &str) -> String {
         let nth = self.dice.below(self.topics.len());
-        sentence.replace("{}", self.topics.get(nth).copied().unwrap_or("question"))
+        sentence.replace("{}", self.topics.get(nth).copied().unwrap_or("your question"))
     }
 
     fn body(&mut self, length: Length) -> String {

@@ -1,0 +1,161 @@
+//! One chain for `/v1`, `/admin` and the dashboard: who is it, and what may they do.
+//!
+//! A credential comes as `Authorization: Bearer`, `x-api-key`, `api-key` or the session cookie, in this order; the first
+//! that is there counts. Its shape decides where it is looked up: a virtual key by the hash of all of it, a session by the
+//! hash of its id. What has neither shape is compared with the master key, in constant time, and never reaches the
+//! database.
+
+mod keys;
+mod layer;
+mod principal;
+mod same_origin;
+mod session_store;
+pub(crate) mod sessions;
+pub(crate) mod throttle;
+mod token;
+
+pub(crate) use keys::Keys;
+pub(crate) use layer::{authenticate_page, require_data, require_invoke, require_read};
+pub(crate) use principal::{Credential, Principal};
+pub(crate) use same_origin::is_same_origin;
+pub(crate) use sessions::{Sessions, cookie_of};
+pub(crate) use token::{Generated, generate_key};
+
+use crate::http::Refusal;
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HeaderName};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use switchyard_core::scope::Scopes;
+use throttle::Throttles;
+use token::Shape;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const API_KEY: HeaderName = HeaderName::from_static("api-key");
+
+#[derive(Clone)]
+pub(crate) struct Auth {
+    pub(crate) keys: Keys,
+    pub(crate) sessions: Sessions,
+    pub(crate) throttles: Throttles,
+    master: Option<Arc<MasterKey>>,
+    /// `ALLOW_UNAUTHENTICATED_PROXY`: a call on `/v1` without a credential is nobody's, and allowed.
+    pub(crate) open_data_plane: bool,
+}
+
+struct MasterKey {
+    hash: [u8; 32],
+    id: String,
+}
+
+impl Auth {
+    pub(crate) fn new(keys: Keys, sessions: Sessions, throttles: Throttles, master: Option<&str>, open: bool) -> Self {
+        let master = master.map(|key| {
+            let hash = token::hash(key);
+            let id = hash
+                .iter()
+                .take(8)
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>();
+            Arc::new(MasterKey {
+                hash,
+                id: format!("master-key:{id}"),
+            })
+        });
+        Self {
+            keys,
+            sessions,
+            throttles,
+            master,
+            open_data_plane: open,
+        }
+    }
+
+    pub(crate) fn has_master_key(&self) -> bool {
+        self.master.is_some()
+    }
+
+    /// Who is calling. `None` when no credential came at all.
+    pub(crate) async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Refusal> {
+        let by_header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        if let Some(value) = by_header(AUTHORIZATION) {
+            let token = value
+                .get(..7)
+                .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
+                .map(|_| value[7..].trim());
+            return match token {
+                Some(token) if !token.is_empty() => self.by_token(token).await.map(Some),
+                _ => Err(Refusal::unauthenticated(
+                    "invalid_api_key",
+                    "the Authorization header must read `Bearer <key>`",
+                )),
+            };
+        }
+        if let Some(token) = by_header(X_API_KEY).or_else(|| by_header(API_KEY)) {
+            return self.by_token(token.trim()).await.map(Some);
+        }
+        match cookie_of(headers) {
+            Some(id) => self
+                .by_session(&id)
+                .await
+                .map(|principal| principal.map(Principal::by_cookie)),
+            None => Ok(None),
+        }
+    }
+
+    /// Who a key or a session's token stands for.
+    pub(crate) async fn by_token(&self, token: &str) -> Result<Principal, Refusal> {
+        let found = match token::shape(token) {
+            Shape::Key => self.keys.find(token).await?,
+            Shape::Session(id) => {
+                let principal = self.by_session(id).await?;
+                let expired = || Refusal::unauthenticated("invalid_session", "this session has ended; sign in again");
+                return principal.ok_or_else(expired);
+            }
+            Shape::Other => None,
+        };
+        found.or_else(|| self.by_master_key(token)).ok_or_else(|| {
+            let message =
+                "this key is not valid here: it may be mistyped, revoked or expired, or belong to another gateway";
+            Refusal::unauthenticated("invalid_api_key", message)
+        })
+    }
+
+    fn by_master_key(&self, token: &str) -> Option<Principal> {
+        let master = self.master.as_ref()?;
+        let same: bool = token::hash(token).ct_eq(&master.hash).into();
+        same.then(|| Principal {
+            credential: Credential::Master,
+            credential_id: master.id.clone(),
+            subject: "master key".to_owned(),
+            scopes: Scopes::ADMIN,
+            session: None,
+            by_cookie: false,
+        })
+    }
+
+    /// A session is as good as the credential behind it, each time anew: revoking a key ends what was made from it.
+    async fn by_session(&self, id: &str) -> Result<Option<Principal>, Refusal> {
+        let Some(session) = self.sessions.find(id).await? else {
+            return Ok(None);
+        };
+        let behind = match &self.master {
+            Some(master) if session.credential_id == master.id => {
+                Some((Credential::Master, "master key".to_owned(), Scopes::ADMIN))
+            }
+            _ => self
+                .keys
+                .find_by_id(&session.credential_id)
+                .await?
+                .map(|key| (Credential::Key, key.subject, key.scopes)),
+        };
+        Ok(behind.map(|(credential, subject, scopes)| Principal {
+            credential,
+            credential_id: session.credential_id.clone(),
+            subject,
+            scopes,
+            session: Some(session),
+            by_cookie: false,
+        }))
+    }
+}

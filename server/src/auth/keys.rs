@@ -1,0 +1,113 @@
+//! Virtual keys, looked up by hash and remembered.
+//!
+//! The cache is keyed by the whole SHA-256 of the token. A change to any key empties it at once, and a lookup that was under
+//! way while a key changed does not put back what it read before: entries carry the generation they were read in. Expiry
+//! is judged at each use, so it needs no change to take effect.
+
+use super::principal::{Credential, Principal};
+use super::token;
+use crate::http::Refusal;
+use quick_cache::sync::Cache;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use switchyard_engine::ports::Clock;
+use switchyard_store::{KeyRow, Store, StoreError};
+use tokio::runtime::Handle;
+
+const CACHED_KEYS: usize = 100_000;
+/// How long a change made outside of this process may go unnoticed.
+const FRESH: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(crate) struct Keys(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    /// The runtime that owns the database's connections.
+    control: Handle,
+    clock: Arc<dyn Clock>,
+    cache: Cache<[u8; 32], Arc<Entry>>,
+    generation: AtomicU64,
+}
+
+struct Entry {
+    key: KeyRow,
+    read: Instant,
+    generation: u64,
+}
+
+impl Keys {
+    pub(crate) fn new(store: Store, control: Handle, clock: Arc<dyn Clock>) -> Self {
+        let (cache, generation) = (Cache::new(CACHED_KEYS), AtomicU64::new(0));
+        Self(Arc::new(Inner {
+            store,
+            control,
+            clock,
+            cache,
+            generation,
+        }))
+    }
+
+    /// After any key has changed.
+    pub(crate) fn forget(&self) {
+        self.0.generation.fetch_add(1, Ordering::SeqCst);
+        self.0.cache.clear();
+    }
+
+    /// The live key with this token.
+    pub(super) async fn find(&self, token: &str) -> Result<Option<Principal>, Refusal> {
+        let hash = token::hash(token);
+        let generation = self.0.generation.load(Ordering::SeqCst);
+        if let Some(entry) = self.0.cache.get(&hash)
+            && entry.generation == generation
+            && entry.read.elapsed() < FRESH
+        {
+            return Ok(self.live(&entry.key));
+        }
+        let inner = Arc::clone(&self.0);
+        let found = self.ask(async move { inner.store.key_by_hash(&hash).await }).await?;
+        let Some(key) = found else { return Ok(None) };
+        let principal = self.live(&key);
+        self.0.cache.insert(
+            hash,
+            Arc::new(Entry {
+                key,
+                read: Instant::now(),
+                generation,
+            }),
+        );
+        Ok(principal)
+    }
+
+    /// The live key with this id; for sessions.
+    pub(super) async fn find_by_id(&self, id: &str) -> Result<Option<Principal>, Refusal> {
+        let (inner, id) = (Arc::clone(&self.0), id.to_owned());
+        let found = self.ask(async move { inner.store.key(&id).await }).await?;
+        Ok(found.and_then(|key| self.live(&key)))
+    }
+
+    fn live(&self, key: &KeyRow) -> Option<Principal> {
+        key.is_live(self.0.clock.now_ms()).then(|| Principal {
+            credential: Credential::Key,
+            credential_id: key.id.clone(),
+            subject: key.name.clone(),
+            scopes: key.scopes,
+            session: None,
+            by_cookie: false,
+        })
+    }
+
+    /// Carries a question over to the runtime that may ask it.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.0
+            .control
+            .spawn(question)
+            .await
+            .map_err(|_| Refusal::internal())?
+            .map_err(Refusal::from)
+    }
+}

@@ -1,0 +1,93 @@
+//! Authentication as middleware: each route says what it asks for.
+
+use super::{Principal, is_same_origin};
+use crate::http::Refusal;
+use crate::http::client_ip::Client;
+use crate::state::AppState;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use http::{HeaderMap, Method};
+use switchyard_core::scope::Scope;
+
+/// Any valid credential: the parts of `/v1` that cost nothing.
+pub(crate) async fn require_data(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    admit(&state, request, next, state.auth.open_data_plane, None).await
+}
+
+/// A credential that may spend.
+pub(crate) async fn require_invoke(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    admit(&state, request, next, state.auth.open_data_plane, Some(Scope::Invoke)).await
+}
+
+/// A credential that may look at the admin side. Handlers that change something ask for more.
+pub(crate) async fn require_read(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    admit(&state, request, next, false, Some(Scope::ReadOnly)).await
+}
+
+async fn admit(state: &AppState, mut request: Request, next: Next, open: bool, scope: Option<Scope>) -> Response {
+    match identify(state, request.method(), request.headers(), open).await {
+        Ok(principal) => {
+            if let Some(Err(refusal)) = scope.map(|scope| principal.must(scope)) {
+                return refusal.into_response();
+            }
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(refusal) => refuse(state, &request, refusal),
+    }
+}
+
+async fn identify(state: &AppState, method: &Method, headers: &HeaderMap, open: bool) -> Result<Principal, Refusal> {
+    match state.auth.authenticate(headers).await? {
+        Some(principal) if principal.by_cookie && !is_same_origin(method, headers) => {
+            let message =
+                "a browser may change something only from the gateway's own pages; other clients send their key";
+            Err(Refusal::forbidden("cross_origin", message))
+        }
+        Some(principal) => Ok(principal),
+        None if open => Ok(Principal::nobody()),
+        None => {
+            let message = "no key came with this request; send `Authorization: Bearer <key>` or `x-api-key: <key>`";
+            Err(Refusal::unauthenticated("missing_api_key", message))
+        }
+    }
+}
+
+/// A failed authentication counts against its address.
+fn refuse(state: &AppState, request: &Request, refusal: Refusal) -> Response {
+    let client = request.extensions().get::<Client>();
+    let guessing = refusal.status == http::StatusCode::UNAUTHORIZED;
+    if guessing && client.is_some_and(|client| state.auth.throttles.refuses_failure(client.ip)) {
+        state.metrics.rejected_by_limit("ip");
+        return Refusal::throttled(1).into_response();
+    }
+    refusal.into_response()
+}
+
+/// Pages: whoever may not see them is asked to sign in.
+pub(crate) async fn authenticate_page(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    match state.auth.authenticate(request.headers()).await {
+        Ok(Some(principal)) if principal.scopes.allow(Scope::ReadOnly) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Ok(_) => sign_in(path, ""),
+        Err(refusal) if refusal.status == http::StatusCode::UNAUTHORIZED => sign_in(path, ""),
+        Err(_) => sign_in(path, "&error=unavailable"),
+    }
+}
+
+fn sign_in(next: &str, error: &str) -> Response {
+    let next: String = next.bytes().map(escape).collect();
+    Redirect::to(&format!("/signin?next={next}{error}")).into_response()
+}
+
+fn escape(byte: u8) -> String {
+    if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
+        char::from(byte).to_string()
+    } else {
+        format!("%{byte:02X}")
+    }
+}

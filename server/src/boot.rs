@@ -1,0 +1,221 @@
+//! From the environment to a listening gateway, and back down.
+//!
+//! ```text
+//! Settings          what the environment says, all faults at once
+//! Config            the file, if there is one, all faults at once
+//! Store, Writer     the database opens, migrates, and begins to take records
+//! Engine            the snapshot comes to life
+//! Cores             one runtime per core for connections, behind one acceptor
+//! ```
+//!
+//! Two kinds of runtime. Each core of the data plane has a single-threaded one of its own, where its connections live from
+//! accept to close. Everything else (pages, `/admin`, SQL, jobs) runs on one ordinary runtime, so that rendering a page
+//! never delays a token. A bridge carries requests over that are not the data plane's.
+
+mod cores;
+mod first_key;
+mod settings;
+
+pub use settings::{ProcessEnv, Settings};
+
+use crate::admin::{self, Services};
+use crate::auth::throttle::Throttles;
+use crate::auth::{Auth, Keys, Sessions};
+use crate::http::client_ip::TrustedProxies;
+use crate::http::probes::{self, Readiness};
+use crate::http::{fallback, layers};
+use crate::observe::metrics::Metrics;
+use crate::state::{AppState, Components};
+use crate::upstream::Reqwest;
+use crate::{dashboard, data};
+use axum::Router;
+use cores::Cores;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use switchyard_core::config::Config;
+use switchyard_core::env::Env;
+use switchyard_engine::demo::{DemoTransport, Pace};
+use switchyard_engine::ports::{Records, SystemClock};
+use switchyard_engine::record::RequestRecord;
+use switchyard_engine::{Engine, Parts, Snapshot};
+use switchyard_store::{Store, Writer, WriterConfig};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+
+pub use first_key::{FirstKey, recover};
+
+const SWEEP_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// A gateway that listens.
+pub struct Running {
+    pub address: SocketAddr,
+    /// Set when this start created the first key.
+    pub first_key: Option<FirstKey>,
+    state: AppState,
+    cores: Cores,
+    store: Store,
+    records: Writer,
+}
+
+/// Tells the metrics, then the writer.
+struct Recorder {
+    metrics: Arc<Metrics>,
+    writer: Writer,
+}
+
+impl Records for Recorder {
+    fn push(&self, record: RequestRecord) {
+        self.metrics.observe(&record);
+        self.writer.push(record);
+    }
+}
+
+/// What a start needs to be told.
+pub struct Plan<'a> {
+    pub settings: Settings,
+    pub config: Option<Config>,
+    /// Where providers find their credentials.
+    pub env: &'a dyn Env,
+    /// How fast the simulated provider speaks.
+    pub pace: Pace,
+}
+
+/// Starts a gateway on the current runtime, which becomes the ordinary one.
+///
+/// # Errors
+/// When the database cannot be opened, the configuration does not come to life, or the address is taken.
+pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
+    let Plan {
+        settings,
+        config,
+        env,
+        pace,
+    } = plan;
+    let control = Handle::current();
+    let clock: Arc<SystemClock> = Arc::default();
+    // Bound first: a second gateway started by mistake must not touch the first one's database.
+    let listener = bind(&settings).await?;
+    let address = listener.local_addr()?;
+    let store = Store::open(&settings.database()).await?;
+    let writer = Writer::start(store.clone(), WriterConfig::new(settings.data_dir.join("spool")));
+    let first_key = first_key::create(&store, settings.master_key.is_some(), clock.as_ref()).await?;
+
+    let metrics = Arc::new(Metrics::new());
+    let transport = Arc::new(Reqwest::default());
+    let parts = Parts {
+        env,
+        transport,
+        demo: Arc::new(DemoTransport::new(pace)),
+    };
+    let snapshot = Snapshot::build(config.as_ref(), &parts)?;
+    announce(&snapshot);
+    let records = Arc::new(Recorder {
+        metrics: Arc::clone(&metrics),
+        writer: writer.clone(),
+    });
+    let engine = Arc::new(Engine::new(snapshot, records, clock.clone()));
+
+    let keys = Keys::new(store.clone(), control.clone(), clock.clone());
+    let sessions = Sessions::new(store.clone(), control.clone(), clock.clone());
+    let throttles = Throttles::new(settings.limits);
+    let master = settings
+        .master_key
+        .as_ref()
+        .map(switchyard_core::secret::Secret::expose);
+    let auth = Auth::new(keys, sessions, throttles, master, settings.open_data_plane);
+    let services = Services {
+        store: store.clone(),
+        records: writer.clone(),
+        engine: Arc::clone(&engine),
+        clock,
+        auth: auth.clone(),
+        environment: settings.environment.clone(),
+    };
+    tokio::spawn(sweep(auth.sessions.clone()));
+    let proxies: TrustedProxies = settings.trusted_proxies.clone();
+    let cores = settings.cores;
+    let state = AppState::new(Components {
+        settings,
+        engine,
+        auth,
+        services,
+        metrics,
+        readiness: Readiness::default(),
+        proxies,
+    });
+    let cores = Cores::start(cores, listener, &router(&state, control), &state)?;
+    Ok(Running {
+        address,
+        first_key,
+        state,
+        cores,
+        store,
+        records: writer,
+    })
+}
+
+/// The data plane, with everything else behind the bridge.
+fn router(state: &AppState, control: Handle) -> Router {
+    let probes = probes::router()
+        .method_not_allowed_fallback(fallback::wrong_method)
+        .with_state(state.clone());
+    let behind = probes.merge(admin::router(state)).merge(dashboard::router(state));
+    let app = data::router(state).fallback_service(cores::bridge(control, behind));
+    layers::apply(app, state)
+}
+
+async fn bind(settings: &Settings) -> anyhow::Result<TcpListener> {
+    let address = (settings.host.as_str(), settings.port);
+    TcpListener::bind(address).await.map_err(|error| {
+        anyhow::anyhow!(
+            "cannot listen on {}:{}: {error}; stop what listens there, or set PORT or HOST",
+            settings.host,
+            settings.port
+        )
+    })
+}
+
+fn announce(snapshot: &Snapshot) {
+    for target in snapshot.status() {
+        match &target.unavailable {
+            Some(reason) => tracing::warn!(target.name = target.name, reason, "a target cannot be called"),
+            None if target.simulated => {
+                tracing::info!(target.name = target.name, "answers of this target are simulated");
+            }
+            None => tracing::info!(target.name = target.name, "target ready"),
+        }
+    }
+}
+
+async fn sweep(sessions: Sessions) {
+    let mut every = tokio::time::interval(SWEEP_EVERY);
+    loop {
+        every.tick().await;
+        sessions.sweep().await;
+    }
+}
+
+impl Running {
+    /// Resolves when every record pushed so far is in the database or on the spool.
+    pub async fn flushed(&self) {
+        self.records.flushed().await;
+    }
+
+    /// Requests that have begun and not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.state.engine.in_flight()
+    }
+
+    /// Takes no more connections, lets what runs come to its end within the bound, and writes what is left to write.
+    pub async fn stop(self) {
+        self.state.readiness.draining.store(true, Ordering::Relaxed);
+        self.cores.drain(self.state.settings.drain_timeout).await;
+        if !self.records.close().await {
+            tracing::warn!("some records were not written before the end; they are on the spool");
+        }
+        self.store.close().await;
+    }
+}

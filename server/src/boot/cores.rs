@@ -1,0 +1,203 @@
+//! The cores: one thread and one single-threaded runtime each, where connections live.
+//!
+//! One listener, bound exclusively, so that a second gateway started by mistake fails instead of taking half the traffic.
+//! The acceptor deals each connection to the core with the fewest open ones: one hand-over per connection, none per request.
+
+use crate::http::Refusal;
+use crate::http::client_ip::Peer;
+use crate::observe::metrics::Metrics;
+use crate::state::AppState;
+use anyhow::Context;
+use axum::Router;
+use axum::extract::Request;
+use axum::response::IntoResponse;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tower::{Layer, ServiceExt};
+
+/// A client that has not sent its headers by then is not going to.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Wait after a failed accept, as when all file descriptors are in use.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) struct Cores {
+    acceptor: JoinHandle<()>,
+    stop: watch::Sender<Option<Duration>>,
+    done: Vec<oneshot::Receiver<()>>,
+}
+
+type Dealt = (std::net::TcpStream, SocketAddr);
+
+struct Core {
+    open: Arc<AtomicUsize>,
+    deal: mpsc::UnboundedSender<Dealt>,
+}
+
+/// Carries a request over to the ordinary runtime: its handler, and all that the handler spawns or connects, lives there.
+pub(super) fn bridge(control: Handle, service: Router) -> Router {
+    Router::new().fallback(move |request: Request| {
+        let answer = control.spawn(service.oneshot(request));
+        async move {
+            match answer.await {
+                Ok(Ok(response)) => response,
+                Ok(Err(never)) => match never {},
+                Err(_) => Refusal::internal().into_response(),
+            }
+        }
+    })
+}
+
+impl Cores {
+    pub(super) fn start(count: usize, listener: TcpListener, app: &Router, state: &AppState) -> anyhow::Result<Self> {
+        let (stop, stopped) = watch::channel(None);
+        let mut cores = Vec::with_capacity(count);
+        let mut done = Vec::with_capacity(count);
+        for number in 0..count.max(1) {
+            let (core, ended) = Core::start(number, app.clone(), Arc::clone(&state.metrics), stopped.clone())?;
+            cores.push(core);
+            done.push(ended);
+        }
+        let acceptor = tokio::spawn(accept(listener, cores));
+        Ok(Self { acceptor, stop, done })
+    }
+
+    /// Closes the listener and waits for open requests, no longer than `bound`.
+    pub(super) async fn drain(self, bound: Duration) {
+        self.acceptor.abort();
+        let _ = self.acceptor.await;
+        let _ = self.stop.send(Some(bound));
+        for core in self.done {
+            let _ = core.await;
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, cores: Vec<Core>) {
+    loop {
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(error = %error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let _ = socket.set_nodelay(true);
+        let fewest = cores.iter().min_by_key(|core| core.open.load(Ordering::Relaxed));
+        if let (Some(core), Ok(socket)) = (fewest, socket.into_std()) {
+            core.open.fetch_add(1, Ordering::Relaxed);
+            let _ = core.deal.send((socket, peer));
+        }
+    }
+}
+
+impl Core {
+    fn start(
+        number: usize,
+        app: Router,
+        metrics: Arc<Metrics>,
+        stopped: watch::Receiver<Option<Duration>>,
+    ) -> anyhow::Result<(Self, oneshot::Receiver<()>)> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("a core's runtime cannot start")?;
+        let (deal, dealt) = mpsc::unbounded_channel();
+        let (ended, done) = oneshot::channel();
+        let open = Arc::new(AtomicUsize::new(0));
+        let serving = Serving {
+            app,
+            metrics,
+            open: Arc::clone(&open),
+        };
+        std::thread::Builder::new()
+            .name(format!("core-{number}"))
+            .spawn(move || {
+                runtime.block_on(serving.run(dealt, stopped));
+                let _ = ended.send(());
+            })
+            .context("a core's thread cannot start")?;
+        Ok((Self { open, deal }, done))
+    }
+}
+
+/// What a core does.
+struct Serving {
+    app: Router,
+    metrics: Arc<Metrics>,
+    open: Arc<AtomicUsize>,
+}
+
+/// Counts a connection for as long as it lives.
+struct Open {
+    metrics: Arc<Metrics>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        self.metrics.connection_closed();
+    }
+}
+
+impl Serving {
+    async fn run(self, mut dealt: mpsc::UnboundedReceiver<Dealt>, mut stopped: watch::Receiver<Option<Duration>>) {
+        let graceful = GracefulShutdown::new();
+        let bound = loop {
+            tokio::select! {
+                stop = stopped.wait_for(Option::is_some) => break stop.ok().and_then(|bound| *bound),
+                Some((socket, peer)) = dealt.recv() => self.serve(socket, peer, &graceful),
+            }
+        };
+        // Dealt before the listener closed, and not looked at yet.
+        while let Ok((socket, peer)) = dealt.try_recv() {
+            self.serve(socket, peer, &graceful);
+        }
+        if tokio::time::timeout(bound.unwrap_or_default(), graceful.shutdown())
+            .await
+            .is_err()
+        {
+            tracing::warn!("requests were still open when the time to drain was over; they are cut");
+        }
+    }
+
+    fn serve(&self, socket: std::net::TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
+        self.metrics.connection_opened();
+        let counted = Open {
+            metrics: Arc::clone(&self.metrics),
+            open: Arc::clone(&self.open),
+        };
+        let Ok(socket) = TcpStream::from_std(socket) else {
+            return;
+        };
+        let with_peer = tower::util::MapRequestLayer::new(move |mut request: http::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(Peer(peer));
+            request
+        });
+        let service = TowerToHyperService::new(with_peer.layer(self.app.clone()));
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT);
+        builder.http2().timer(TokioTimer::new());
+        let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
+        let watched = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A client that hangs up is no error of ours.
+            let _ = watched.await;
+            drop(counted);
+        });
+    }
+}

@@ -1,0 +1,29 @@
+//! `/v1`: what applications call.
+//!
+//! A surface is a path and a word. Every one of them goes through [`surface::answer`] into the same pipeline.
+
+mod models;
+mod surface;
+
+use crate::auth::{require_data, require_invoke};
+use crate::http::fallback;
+use crate::state::AppState;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+/// Runs on the cores, where its connections live.
+pub(crate) fn router(state: &AppState) -> Router {
+    let spending = Router::new()
+        .route("/v1/chat/completions", post(surface::chat))
+        .route("/v1/embeddings", post(surface::embeddings))
+        .method_not_allowed_fallback(fallback::wrong_method)
+        .route_layer(from_fn_with_state(state.clone(), require_invoke));
+    let reading = Router::new()
+        .route("/v1/models", get(models::list))
+        // A model's id may hold slashes.
+        .route("/v1/models/{*id}", get(models::one))
+        .method_not_allowed_fallback(fallback::wrong_method)
+        .route_layer(from_fn_with_state(state.clone(), require_data));
+    spending.merge(reading).with_state(state.clone())
+}

@@ -1,0 +1,140 @@
+//! A call on its way into the pipeline, and its answer on the way out.
+
+use crate::auth::Principal;
+use crate::http::error::{attribute, openai, openai_chunk};
+use crate::http::request_id::RequestId;
+use crate::state::AppState;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use std::time::{Duration, Instant};
+use switchyard_core::error::{Error, Kind};
+use switchyard_engine::{Answer, Body as Answered, Caller, Piece, Request as Call};
+use switchyard_providers::Surface;
+
+pub(super) async fn chat(State(state): State<AppState>, request: Request) -> Response {
+    answer(&state, Surface::Chat, request).await
+}
+
+pub(super) async fn embeddings(State(state): State<AppState>, request: Request) -> Response {
+    answer(&state, Surface::Embeddings, request).await
+}
+
+async fn answer(state: &AppState, surface: Surface, request: Request) -> Response {
+    let arrived = Instant::now();
+    let arrived_at_ms = state.services.clock.now_ms();
+    let (parts, body) = request.into_parts();
+    let id = parts
+        .extensions
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
+    let caller = parts
+        .extensions
+        .get::<Principal>()
+        .map_or_else(Caller::default, Principal::caller);
+    let most = state.engine.snapshot().max_request_bytes;
+    let read = read_body(&parts.headers, body, most).await;
+    let (body, refused) = match read {
+        Ok(body) => (body, None),
+        Err(error) => (Bytes::new(), Some(error)),
+    };
+    let call = Call {
+        id,
+        arrived,
+        arrived_at_ms,
+        caller,
+        surface,
+        headers: parts.headers,
+        body,
+    };
+    let result = match refused {
+        Some(error) => Err(state.engine.refuse(&call, error)),
+        None => state.engine.run(call).await,
+    };
+    match result {
+        Ok(answer) => respond(answer),
+        Err(failure) => openai(&failure),
+    }
+}
+
+/// The whole body, unless it is too large. A length that is announced is judged before a byte is read.
+async fn read_body(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Error> {
+    let too_large = || {
+        Error::new(
+            Kind::RequestTooLarge,
+            format!("the request is larger than {most} bytes; make it smaller, or raise `max_request_bytes`"),
+        )
+    };
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > most as u64) {
+        return Err(too_large());
+    }
+    match Limited::new(body, most).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(Error::new(
+            Kind::InvalidRequest,
+            "the request's body broke off before its end",
+        )),
+    }
+}
+
+fn respond(answer: Answer) -> Response {
+    let (body, content_type, streaming) = match answer.body {
+        Answered::Whole(bytes) => (Body::from(bytes), "application/json", false),
+        Answered::Stream(pieces) => {
+            let frames = pieces.map(|piece| Ok::<_, std::convert::Infallible>(on_the_wire(piece)));
+            (Body::from_stream(frames), "text/event-stream; charset=utf-8", true)
+        }
+    };
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.extend(answer.headers);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if streaming {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // nginx would keep small frames back otherwise.
+        headers.insert(
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        );
+    }
+    attribute(headers, &answer.attribution);
+    time(headers, answer.overhead, answer.waited);
+    response
+}
+
+fn time(headers: &mut HeaderMap, overhead: Duration, waited: Duration) {
+    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+    let written = [
+        ("x-gateway-overhead-ms", format!("{:.3}", millis(overhead))),
+        (
+            "server-timing",
+            format!(
+                "gateway;dur={:.3}, upstream;dur={:.3}",
+                millis(overhead),
+                millis(waited)
+            ),
+        ),
+    ];
+    for (name, value) in written {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+}
+
+fn on_the_wire(piece: Piece) -> Bytes {
+    match piece {
+        Piece::Frames(bytes) => bytes,
+        Piece::Heartbeat => Bytes::from_static(b": waiting for the upstream\n\n"),
+        Piece::Failed(error) => openai_chunk(&error),
+    }
+}

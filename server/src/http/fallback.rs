@@ -1,0 +1,56 @@
+//! Paths and methods that do not exist.
+
+use super::Refusal;
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{Method, StatusCode};
+
+const KNOWN: [Method; 9] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+    Method::CONNECT,
+    Method::TRACE,
+];
+
+/// A verb that HTTP does not have is not implemented anywhere here.
+pub(crate) async fn unknown_verbs(request: Request, next: Next) -> Response {
+    if KNOWN.contains(request.method()) {
+        return next.run(request).await;
+    }
+    let message = format!("this server does not know the method {}", request.method());
+    Refusal::new(
+        StatusCode::NOT_IMPLEMENTED,
+        "invalid_request_error",
+        "method_not_supported",
+        message,
+    )
+    .into_response()
+}
+
+/// A path that exists under another method. The router adds `Allow`.
+pub(crate) async fn wrong_method(request: Request) -> Response {
+    let message = format!("{} is not possible on {}", request.method(), request.uri().path());
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "invalid_request_error",
+        "method_not_supported",
+        message,
+    )
+    .into_response()
+}
+
+pub(crate) fn no_route(method: &Method, path: &str) -> Refusal {
+    let message = format!("there is no {method} {path} here");
+    Refusal::new(
+        StatusCode::NOT_FOUND,
+        "invalid_request_error",
+        "route_not_found",
+        message,
+    )
+}
