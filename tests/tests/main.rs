@@ -1,1 +1,12 @@
-//! The integration tests.
+//! The integration tests: one binary, because linking the gateway is what takes time.
+
+mod architecture;
+mod auth;
+mod chat;
+mod failures;
+mod http_layer;
+mod keys;
+mod lifecycle;
+mod logs;
+mod models;
+mod streams;

@@ -1,0 +1,108 @@
+//! What holds for every route.
+
+use http::{Method, StatusCode};
+use switchyard_tests::TestApp;
+use switchyard_tests::app::read;
+
+#[tokio::test]
+async fn every_answer_has_an_id_and_security_headers() {
+    let app = TestApp::start(None, &[]).await;
+    for path in ["/livez", "/v1/models", "/nothing", "/admin/keys"] {
+        let answer = app.get(path).await;
+        assert_eq!(answer.header("x-request-id").len(), 32, "{path}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "strict-origin-when-cross-origin"),
+            ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+        ] {
+            assert_eq!(answer.header(name), value, "{path}");
+        }
+        assert!(
+            answer
+                .header("content-security-policy")
+                .contains("frame-ancestors 'none'"),
+            "{path}"
+        );
+        assert!(
+            !answer.header("content-security-policy").contains("unsafe-inline"),
+            "{path}"
+        );
+        assert_eq!(answer.header("strict-transport-security"), "", "only over https");
+    }
+    for (sent, kept) in [
+        ("0123456789ABCDEF0123456789abcdef", true),
+        ("short", false),
+        ("0123456789abcdef0123456789abcdeg", false),
+    ] {
+        let answer = read(app.request(Method::GET, "/livez").header("x-request-id", sent)).await;
+        assert_eq!(answer.header("x-request-id") == sent.to_lowercase(), kept, "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn paths_and_methods_that_do_not_exist_say_so() {
+    let app = TestApp::start(None, &[]).await;
+    for (method, path, want, allow) in [
+        ("GET", "/v1/chat/completions", "405 method_not_supported", "POST"),
+        ("DELETE", "/v1/models", "405 method_not_supported", "GET,HEAD"),
+        ("PATCH", "/admin/keys", "405 method_not_supported", "GET,HEAD,POST"),
+        ("POST", "/livez", "405 method_not_supported", "GET,HEAD"),
+        ("GET", "/v1/nothing", "404 route_not_found", ""),
+        ("POST", "/nothing", "404 route_not_found", ""),
+        ("BREW", "/v1/models", "501 method_not_supported", ""),
+    ] {
+        let answer = app.send(method.parse().unwrap(), path, None).await;
+        assert_eq!(
+            (answer.refusal().as_str(), answer.header("allow")),
+            (want, allow),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(app.send(Method::HEAD, "/livez", None).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn cross_origin_calls_are_for_those_on_the_list() {
+    let app = TestApp::start(None, &[("CORS_ORIGINS", "https://a.test, https://b.test")]).await;
+    for (origin, allowed) in [
+        ("https://a.test", true),
+        ("https://b.test", true),
+        ("https://a.test.evil", false),
+        ("null", false),
+    ] {
+        let preflight = read(
+            app.request(Method::OPTIONS, "/v1/chat/completions")
+                .header("origin", origin),
+        )
+        .await;
+        assert_eq!(
+            preflight.status,
+            StatusCode::NO_CONTENT,
+            "before anyone is asked for a key"
+        );
+        assert_eq!(
+            preflight.header("access-control-allow-origin"),
+            if allowed { origin } else { "" }
+        );
+        assert_eq!(
+            preflight.header("access-control-max-age"),
+            if allowed { "86400" } else { "" }
+        );
+        let call = read(
+            app.request(Method::GET, "/v1/models")
+                .bearer_auth(&app.key)
+                .header("origin", origin),
+        )
+        .await;
+        assert_eq!(
+            (
+                call.header("access-control-allow-origin") == origin,
+                call.header("vary")
+            ),
+            (allowed, "Origin")
+        );
+    }
+    let quiet = app.get("/v1/models").await;
+    assert_eq!(quiet.header("access-control-allow-origin"), "");
+}
