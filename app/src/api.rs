@@ -1,6 +1,10 @@
 //! What pages may ask for. One trait, two implementations: in-process on the server, fetch in the browser.
 //! A page takes [`api`] from the context and never knows which one it got.
 
+#[cfg(target_arch = "wasm32")]
+pub mod browser;
+pub mod query;
+
 use leptos::prelude::expect_context;
 use std::{future::Future, pin::Pin, sync::Arc};
 use switchyard_api::{ApiError, Dashboard, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range};
@@ -35,4 +39,22 @@ pub type Api = Arc<dyn AdminApi>;
 #[must_use]
 pub fn api() -> Api {
     expect_context::<Api>()
+}
+
+/// An answer that comes within two seconds, if only to say that it did not.
+///
+/// A page is rendered when all of its answers are there, so one that hangs would hold all of it back. In the browser the
+/// page is there already, and the answer may take its time.
+#[must_use]
+pub fn bounded<T: Send + 'static>(answer: Answer<T>) -> Answer<T> {
+    #[cfg(feature = "ssr")]
+    return Box::pin(async move {
+        let limit = std::time::Duration::from_secs(2);
+        tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| {
+            let message = "The database did not answer within 2 s. Load the page again in a moment.";
+            Err(ApiError::new(504, "timeout", message))
+        })
+    });
+    #[cfg(not(feature = "ssr"))]
+    answer
 }

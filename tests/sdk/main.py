@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 from pathlib import Path
 
@@ -35,6 +36,12 @@ class Lines(unittest.TestResult):
         super().addFailure(test, err)
         self.say("FAILED", test)
         print(self.failures[-1][1])
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.say(f"FAILED {subtest._subDescription()}", test)
+            print("".join(traceback.format_exception(*err)))
 
     def addError(self, test, err):
         super().addError(test, err)

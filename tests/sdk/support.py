@@ -1,5 +1,6 @@
 """What the test modules share."""
 
+import functools
 import json
 import unittest
 
@@ -30,11 +31,11 @@ class Case(unittest.TestCase):
         self.mock, self.gateway = self.stack.mock, self.stack.gateway
         self.client = self.client_of(self.gateway)
 
-    def client_of(self, gateway, key=None, kind=openai.OpenAI, **options):
-        client = kind(base_url=f"{gateway.url}/v1", api_key=key or gateway.key, max_retries=0, timeout=20, **options)
-        if kind is openai.OpenAI:
-            self.addCleanup(client.close)
-        return client
+    @staticmethod
+    @functools.cache
+    def client_of(gateway, key=None):
+        """A client; the same one each time, because making one takes longer than a test."""
+        return openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=key or gateway.key, max_retries=0, timeout=20)
 
     def script(self, *replies):
         self.mock.script(self.model, *replies)

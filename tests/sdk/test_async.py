@@ -2,13 +2,15 @@ import asyncio
 
 import openai
 
+from stack import eventually
 from support import HELLO, Case, chat
 
 
 class Async(Case):
     def run_with_client(self, task):
         async def run():
-            async with self.client_of(self.gateway, kind=openai.AsyncOpenAI) as client:
+            # Not the one that is kept: a client belongs to the loop that it was made in.
+            async with openai.AsyncOpenAI(base_url=f"{self.gateway.url}/v1", api_key=self.gateway.key) as client:
                 return await task(client)
 
         return asyncio.run(run())
@@ -34,18 +36,12 @@ class Async(Case):
     def test_a_cancelled_task_ends_the_upstreams_work(self):
         async def cancel(client):
             task = asyncio.create_task(client.chat.completions.create(model=self.model, messages=HELLO))
-            while not await asyncio.to_thread(self.seen):
-                pass
+            await asyncio.to_thread(eventually, self.seen, "request at the mock")
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             await asyncio.to_thread(self.seen_cancelled)
 
         self.script({"kind": "hang"})
         self.run_with_client(cancel)
-        (row,) = self.rows_of_model()
+        (row,) = eventually(lambda: self.gateway.rows(model=self.model), "row of the cancelled call")
         self.assertEqual((row["outcome"], row["attempts_count"]), ("client_cancelled", 1))
-
-    def rows_of_model(self):
-        from stack import eventually
-
-        return eventually(lambda: self.gateway.rows(model=self.model), "row of the cancelled call")

@@ -28,9 +28,10 @@ class Chat(Case):
     def test_the_request_arrives_byte_for_byte(self):
         sent = []
         http = openai.DefaultHttpxClient(event_hooks={"request": [lambda request: sent.append(request.content)]})
-        client = self.client_of(self.gateway, http_client=http)
+        client = self.client.with_options(http_client=http)
         unknown = {"vendor": {"z": 1, "a": [1.50, "ü", None], "large": 123456789012345678901234567890}, "seed": 7}
-        client.chat.completions.create(model=self.model, messages=HELLO, extra_body=unknown)
+        with client:
+            client.chat.completions.create(model=self.model, messages=HELLO, extra_body=unknown)
         (seen,) = self.seen()
         self.assertEqual(seen["body"].encode(), sent[0])
         self.assertEqual(seen["json"]["vendor"]["a"], [1.5, "ü", None])

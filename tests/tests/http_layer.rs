@@ -50,7 +50,7 @@ async fn paths_and_methods_that_do_not_exist_say_so() {
         ("POST", "/livez", "405 method_not_supported", "GET,HEAD"),
         ("GET", "/v1/nothing", "404 route_not_found", ""),
         ("POST", "/nothing", "404 route_not_found", ""),
-        ("BREW", "/v1/models", "501 method_not_supported", ""),
+        ("BREW", "/v1/nothing", "501 method_not_supported", ""),
     ] {
         let answer = app.send(method.parse().unwrap(), path, None).await;
         assert_eq!(

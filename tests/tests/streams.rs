@@ -77,9 +77,10 @@ async fn usage_is_always_asked_for_and_passed_on_only_to_who_asked() {
 async fn a_stream_that_fails_before_content_moves_on_unseen() {
     let second = MockUpstream::start().await;
     for first_reply in [
-        Reply::chat("never seen").close_after(1),
+        Reply::chat("never seen").close_after(0),
         Reply::chat("never seen").reset_after(0),
-        Reply::chat("never seen").error_event_after(1),
+        Reply::chat("never seen").end_after(0),
+        Reply::chat("never seen").error_event_after(0),
         Reply::sse(["data: {\"error\":{\"message\":\"overloaded\"}}\n\n"]),
         Reply::error(503, "overloaded", "Later."),
     ] {

@@ -25,7 +25,13 @@ pub(super) fn generate(project: &Project, wasm: &Path, pkg: &Path, mode: Mode) -
     }
     let shipped = mode == Mode::Shipped;
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(wasm).out_name("app").web(true)?.typescript(false);
+    // The glue must know by itself where the module is, or `init()` would have nothing to load.
+    bindgen
+        .input_path(wasm)
+        .out_name("app")
+        .web(true)?
+        .typescript(false)
+        .omit_default_module_path(false);
     bindgen.remove_name_section(shipped).remove_producers_section(shipped);
     bindgen.generate(pkg).context("wasm-bindgen failed")?;
     if shipped {

@@ -1,0 +1,84 @@
+//! Requests to the gateway that served the page.
+
+use super::go;
+use crate::api::query::Query;
+use leptos::prelude::window;
+use switchyard_api::{ApiError, ErrorEnvelope};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{AbortSignal, Request, RequestInit, Response};
+
+/// Sends a request and hands out the answer if it is a good one.
+///
+/// # Errors
+/// What the gateway said, or that it could not be reached. A session that has ended is no error that a page could show:
+/// the browser goes to sign in, and this never returns.
+pub async fn send(
+    method: &str,
+    path: &str,
+    json: Option<&str>,
+    stop: Option<&AbortSignal>,
+) -> Result<Response, ApiError> {
+    let init = RequestInit::new();
+    init.set_method(method);
+    init.set_signal(stop);
+    if let Some(json) = json {
+        init.set_body(&JsValue::from_str(json));
+    }
+    let request = Request::new_with_str_and_init(path, &init).map_err(|_| unreachable())?;
+    if json.is_some() {
+        drop(request.headers().set("content-type", "application/json"));
+    }
+    let answer = JsFuture::from(window().fetch_with_request(&request))
+        .await
+        .map_err(|_| unreachable())?;
+    let response: Response = answer.dyn_into().map_err(|_| unreachable())?;
+    match response.status() {
+        401 => sign_in().await,
+        _ if response.ok() => Ok(response),
+        status => Err(refusal(status, &text(&response).await.unwrap_or_default())),
+    }
+}
+
+/// The whole body.
+///
+/// # Errors
+/// When the line is cut before its end.
+pub async fn text(response: &Response) -> Result<String, ApiError> {
+    let body = response.text().map_err(|_| unreachable())?;
+    JsFuture::from(body)
+        .await
+        .map_err(|_| unreachable())?
+        .as_string()
+        .ok_or_else(unreachable)
+}
+
+fn unreachable() -> ApiError {
+    ApiError::new(
+        0,
+        "unreachable",
+        "The gateway could not be reached. Check that it runs and that you are online, then try again.",
+    )
+}
+
+fn refusal(status: u16, body: &str) -> ApiError {
+    match serde_json::from_str::<ErrorEnvelope>(body) {
+        Ok(ErrorEnvelope { error }) => ApiError {
+            status,
+            code: error.code,
+            message: error.message,
+        },
+        Err(_) => ApiError::new(
+            status,
+            "unknown",
+            format!("The gateway answered {status} and did not say why."),
+        ),
+    }
+}
+
+async fn sign_in<T>() -> T {
+    let here = window().location();
+    let next = here.pathname().unwrap_or_default() + &here.search().unwrap_or_default();
+    go(&Query::default().with("next", Some(next)).on("/signin"));
+    std::future::pending().await
+}

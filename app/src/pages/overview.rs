@@ -1,0 +1,4 @@
+//! `/`: how the gateway is doing.
+
+pub mod page;
+pub mod view;

@@ -1,0 +1,62 @@
+//! What the playground asks for. The conversation itself is the frame's, see [`super::talk`].
+
+use super::{
+    talk::Talk,
+    view::{Conversation, Request},
+};
+use crate::{
+    api::{api, bounded},
+    ui::{frame::session, note::Loading, panel::Head},
+};
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::use_query_map;
+use switchyard_api::Scope;
+
+/// The page.
+#[component]
+pub fn Playground() -> impl IntoView {
+    let (api, me, talk, query) = (api(), session(), expect_context::<Talk>(), use_query_map());
+    let models = Resource::new(
+        || (),
+        move |()| {
+            let models = bounded(api.models());
+            async move {
+                models
+                    .await
+                    .map(|list| list.data.into_iter().map(|model| model.id).collect::<Vec<_>>())
+            }
+        },
+    );
+    // A link may name the model ("Open in playground"); what is typed afterwards counts.
+    let asked = query
+        .with_untracked(|query| query.get("model"))
+        .filter(|model| !model.is_empty());
+    if let Some(model) = asked {
+        talk.model.update_untracked(|now| *now = Some(model));
+    }
+    view! {
+        <Title text="Playground · Switchyard"/>
+        <Head title="Playground" finding=|| view! { <p>"Calls go through the same pipeline as your applications', with your own session, and are logged."</p> }.into_any()/>
+        <Transition fallback=|| view! { <Loading/> }.into_any()>
+            {move || Suspend::new(async move {
+                let (simulated, may_send) = match me.await {
+                    Ok(me) => (me.gateway.simulated, me.may(Scope::Invoke)),
+                    Err(_) => (false, false),
+                };
+                let (models, fault) = match models.await {
+                    Ok(models) => (models, None),
+                    Err(fault) => (Vec::new(), Some(fault.message)),
+                };
+                let first = StoredValue::new(models.first().cloned().unwrap_or_default());
+                let model = Signal::derive(move || talk.model.get().unwrap_or_else(|| first.get_value()));
+                view! {
+                    <div class="cols">
+                        <Conversation talk=talk model=Callback::new(move |()| model.get_untracked()) simulated=simulated may_send=may_send/>
+                        <Request talk=talk models=models model=model fault=fault/>
+                    </div>
+                }.into_any()
+            })}
+        </Transition>
+    }
+}

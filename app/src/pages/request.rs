@@ -1,0 +1,6 @@
+//! `/requests/{id}`: one request, and what became of each candidate.
+
+pub mod page;
+pub mod view;
+pub mod yard;
+pub mod yard_view;

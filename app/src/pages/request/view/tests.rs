@@ -1,0 +1,120 @@
+use super::*;
+use switchyard_api::{Timestamp, Verdict};
+
+/// A request that was answered without trouble.
+pub fn row() -> LogRow {
+    LogRow {
+        id: 41,
+        trace_id: "5f1c0b7e4c5d4a9f8e21d0c79ab09a20".to_owned(),
+        stage: "after_request".to_owned(),
+        created_at: Timestamp(1_796_008_447_912),
+        surface: "chat".to_owned(),
+        stream: true,
+        model: "smart".to_owned(),
+        upstream_model: Some("gpt-4o-2024-08-06".to_owned()),
+        provider: Some("openai".to_owned()),
+        target: Some("openai".to_owned()),
+        status: 200,
+        outcome: "success".to_owned(),
+        error_code: None,
+        error_message: None,
+        prompt_tokens: Some(640),
+        completion_tokens: Some(288),
+        total_tokens: Some(928),
+        cached_tokens: Some(512),
+        reasoning_tokens: None,
+        usage_estimated: false,
+        cost_usd: Some(0.004_416),
+        duration_ms: 3_900.0,
+        ttft_ms: Some(2_410.0),
+        overhead_ms: 0.2,
+        attempts_count: 1,
+        api_key_id: Some("k1".to_owned()),
+        api_key_name: Some("web-app".to_owned()),
+        simulated: false,
+    }
+}
+
+/// The same, with what happened.
+pub fn detail() -> LogDetail {
+    let verdict = Verdict {
+        target: "openai".to_owned(),
+        state: "chosen".to_owned(),
+        reason: String::new(),
+        until: None,
+    };
+    LogDetail {
+        row: row(),
+        attempts: Vec::new(),
+        verdicts: vec![verdict],
+    }
+}
+
+#[test]
+fn the_title_says_how_it_ended() {
+    let of = |outcome: &str, attempts_count| {
+        title(&LogRow {
+            outcome: outcome.to_owned(),
+            attempts_count,
+            ..row()
+        })
+    };
+    assert_eq!(of("success", 1), "smart, answered by openai");
+    assert_eq!(of("error", 3), "smart, failed after 3 attempts");
+    assert_eq!(of("rejected", 0), "smart, refused by the gateway");
+}
+
+#[cfg(feature = "ssr")]
+mod rendered {
+    use super::*;
+    use crate::testing::html;
+
+    #[test]
+    fn text_from_upstream_is_escaped_and_its_end_folded_away() {
+        let message = format!("<script>alert(1)</script>{}", "x".repeat(500));
+        let failed = LogRow {
+            outcome: "error".to_owned(),
+            status: 502,
+            error_message: Some(message),
+            ..row()
+        };
+        let html = html(error(&failed));
+        assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"), "{html}");
+        assert!(html.contains("Show all of it"), "{html}");
+    }
+
+    #[test]
+    fn nothing_on_the_page_needs_a_style_attribute() {
+        let attempt = Attempt {
+            number: 1,
+            target: "openai".to_owned(),
+            provider: "openai".to_owned(),
+            model: "gpt-4o".to_owned(),
+            outcome: "success".to_owned(),
+            status: Some(200),
+            started_ms: 0.0,
+            latency_ms: 3_900.0,
+            ttft_ms: Some(2_410.0),
+            error: None,
+        };
+        let detail = LogDetail {
+            attempts: vec![attempt],
+            ..detail()
+        };
+        let html = html(view! { <RequestView detail=detail/> });
+        assert!(!html.contains("style="), "{html}");
+        assert!(html.contains("first token after 2.41 s, then 1.49 s"), "{html}");
+    }
+
+    #[test]
+    fn an_unknown_price_is_not_zero() {
+        let html = html(tiles(&LogRow {
+            cost_usd: None,
+            ..row()
+        }));
+        assert!(
+            html.contains("<dt>Cost</dt><dd class=\"value\">–") && html.contains("no price"),
+            "{html}"
+        );
+    }
+}

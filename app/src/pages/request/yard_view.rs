@@ -1,0 +1,89 @@
+//! The yard as markup. Geometry stands in attributes and looks in classes: the policy allows no `style`.
+
+use super::yard::{Fate, Piece, Run, Track, WIDTH, Yard};
+use crate::ui::state::Mark;
+use leptos::prelude::*;
+
+/// Height of a track, in its own units; the line runs through its middle.
+const HEIGHT: f64 = 16.0;
+/// Width of a buffer stop.
+const STOP: f64 = 3.0;
+
+/// The picture, read by a screen reader as a table of candidate, timing and reason.
+#[component]
+pub fn YardView(yard: Yard) -> impl IntoView {
+    let tracks: Vec<_> = yard.tracks.into_iter().map(track).collect();
+    let ticks: Vec<_> = yard
+        .ticks
+        .into_iter()
+        .map(|tick| view! { <span>{tick}</span> }.into_any())
+        .collect();
+    view! {
+        <div class="yard" role="table" aria-label="Candidates in order, what was tried, and why">
+            {tracks}
+            <div class="scale" aria-hidden="true"><div class="axis"></div><div class="axis">{ticks}</div><div class="axis"></div></div>
+        </div>
+    }
+}
+
+fn track(track: Track) -> AnyView {
+    let (mark, fate) = match track.fate {
+        Fate::Chosen => (Some(Mark::Ok), "answered: "),
+        Fate::Failed => (Some(Mark::Bad), "failed: "),
+        Fate::NotNeeded | Fate::LeftOut => (None, ""),
+    };
+    let name = if mark.is_some() { "name" } else { "name out" };
+    let mark = mark.map(|mark| view! { <span class=mark.class()></span> }.into_any());
+    view! {
+        <div role="row">
+            <div role="rowheader" class=name>{mark}{track.target}</div>
+            <div role="cell" class="track" inner_html=picture(&track.runs)></div>
+            <div role="cell" class="why"><span class="sr">{fate}</span>{track.why}</div>
+        </div>
+    }
+    .into_any()
+}
+
+/// The runs of a track. Numbers alone, so there is nothing to escape.
+fn picture(runs: &[Run]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let shapes: String = runs.iter().map(shape).collect();
+    format!(
+        "<svg class=\"runs\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">{shapes}</svg>"
+    )
+}
+
+fn shape(Run { piece, x, width }: &Run) -> String {
+    let middle = HEIGHT / 2.0;
+    let end = x + width;
+    match piece {
+        Piece::Wait => format!("<line class=\"wait\" x1=\"{x}\" x2=\"{end:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>"),
+        Piece::Flow => format!("<rect class=\"flow\" x=\"{x}\" y=\"5\" width=\"{width}\" height=\"6\"/>"),
+        Piece::Failed => format!(
+            "<rect class=\"failed\" x=\"{x}\" y=\"5\" width=\"{width}\" height=\"6\"/>\
+             <rect class=\"failed\" x=\"{stop:.1}\" y=\"0\" width=\"{STOP}\" height=\"{HEIGHT}\"/>",
+            stop = end - STOP
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_run_ends_at_its_buffer_stop() {
+        let failed = Run {
+            piece: Piece::Failed,
+            x: 100.0,
+            width: 50.5,
+        };
+        assert_eq!(
+            shape(&failed),
+            "<rect class=\"failed\" x=\"100\" y=\"5\" width=\"50.5\" height=\"6\"/>\
+             <rect class=\"failed\" x=\"147.5\" y=\"0\" width=\"3\" height=\"16\"/>"
+        );
+    }
+}
