@@ -22,6 +22,7 @@ use leptos_axum::{LeptosRoutes, generate_route_list};
 use std::sync::Arc;
 use switchyard_app::api::Api;
 use tower::ServiceExt;
+use tower_http::compression::CompressionLayer;
 
 pub(crate) fn router(state: &AppState) -> Router {
     let assets = Router::new().route("/pkg/{build}/{*path}", get(assets::asset));
@@ -46,7 +47,8 @@ pub(crate) fn router(state: &AppState) -> Router {
     let missing = Router::new()
         .fallback(get(leptos_axum::render_app_async_with_context(context, shell)))
         .layer(guard);
-    let pages: Router = public.merge(pages).with_state(options);
+    // Pages only: assets were compressed when they were built.
+    let pages: Router = public.merge(pages).with_state(options).layer(CompressionLayer::new());
     assets
         .merge(pages)
         .fallback(move |request: Request| page_or_nothing(missing, request))

@@ -17,7 +17,11 @@ pub struct ApiError {
 impl ApiError {
     #[must_use]
     pub fn new(status: u16, code: &str, message: impl Into<String>) -> Self {
-        Self { status, code: code.to_owned(), message: message.into() }
+        Self {
+            status,
+            code: code.to_owned(),
+            message: message.into(),
+        }
     }
 }
 

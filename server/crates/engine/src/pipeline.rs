@@ -167,3 +167,6 @@ impl Run {
         Error::new(Kind::ModelNotFound, message).with_param("model")
     }
 }
+
+#[cfg(test)]
+mod tests;
