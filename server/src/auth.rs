@@ -15,7 +15,7 @@ pub(crate) mod throttle;
 mod token;
 
 pub(crate) use keys::Keys;
-pub(crate) use layer::{authenticate_page, require_data, require_invoke, require_read};
+pub(crate) use layer::{authenticate_page, ip_of, require_data, require_invoke, require_read};
 pub(crate) use principal::{Credential, Principal};
 pub(crate) use same_origin::is_same_origin;
 pub(crate) use sessions::{Sessions, cookie_of};
@@ -24,6 +24,7 @@ pub(crate) use token::{Generated, generate_key};
 use crate::http::Refusal;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderName};
+use std::net::IpAddr;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use switchyard_core::scope::Scopes;
@@ -75,8 +76,8 @@ impl Auth {
         self.master.is_some()
     }
 
-    /// Who is calling. `None` when no credential came at all.
-    pub(crate) async fn authenticate(&self, headers: &HeaderMap) -> Result<Option<Principal>, Refusal> {
+    /// Who is calling from `ip`. `None` when no credential came at all.
+    pub(crate) async fn authenticate(&self, headers: &HeaderMap, ip: IpAddr) -> Result<Option<Principal>, Refusal> {
         let by_header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         if let Some(value) = by_header(AUTHORIZATION) {
             let token = value
@@ -84,7 +85,7 @@ impl Auth {
                 .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
                 .map(|_| value[7..].trim());
             return match token {
-                Some(token) if !token.is_empty() => self.by_token(token).await.map(Some),
+                Some(token) if !token.is_empty() => self.by_token(token, ip).await.map(Some),
                 _ => Err(Refusal::unauthenticated(
                     "invalid_api_key",
                     "the Authorization header must read `Bearer <key>`",
@@ -92,29 +93,44 @@ impl Auth {
             };
         }
         if let Some(token) = by_header(X_API_KEY).or_else(|| by_header(API_KEY)) {
-            return self.by_token(token.trim()).await.map(Some);
+            return self.by_token(token.trim(), ip).await.map(Some);
         }
-        match cookie_of(headers) {
-            Some(id) => self
-                .by_session(&id)
-                .await
-                .map(|principal| principal.map(Principal::by_cookie)),
-            None => Ok(None),
+        let Some(id) = cookie_of(headers) else { return Ok(None) };
+        if self.throttles.is_spent(ip) {
+            return Err(Refusal::throttled(1));
         }
+        let principal = self.by_session(&id).await?.map(Principal::by_cookie);
+        // An old cookie is no credential at all; a guessed one counts.
+        if principal.is_none() && self.throttles.refuses_failure(ip) {
+            return Err(Refusal::throttled(1));
+        }
+        Ok(principal)
     }
 
-    /// Who a key or a session's token stands for.
-    pub(crate) async fn by_token(&self, token: &str) -> Result<Principal, Refusal> {
-        let found = match token::shape(token) {
-            Shape::Key => self.keys.find(token).await?,
-            Shape::Session(id) => {
-                let principal = self.by_session(id).await?;
-                let expired = || Refusal::unauthenticated("invalid_session", "this session has ended; sign in again");
-                return principal.ok_or_else(expired);
-            }
-            Shape::Other => None,
+    /// Who a key or a session's token stands for. Each failure counts against its address.
+    pub(crate) async fn by_token(&self, token: &str, ip: IpAddr) -> Result<Principal, Refusal> {
+        let shape = token::shape(token);
+        if let Some(known) = (shape == Shape::Key).then(|| self.keys.known(token)).flatten() {
+            return Ok(known);
+        }
+        if self.throttles.is_spent(ip) {
+            return Err(Refusal::throttled(1));
+        }
+        let found = match self.by_master_key(token) {
+            Some(master) => Some(master),
+            None => match shape {
+                Shape::Key => self.keys.find(token).await?,
+                Shape::Session(id) => self.by_session(id).await?,
+                Shape::Other => None,
+            },
         };
-        found.or_else(|| self.by_master_key(token)).ok_or_else(|| {
+        found.ok_or_else(|| {
+            if self.throttles.refuses_failure(ip) {
+                return Refusal::throttled(1);
+            }
+            if matches!(shape, Shape::Session(_)) {
+                return Refusal::unauthenticated("invalid_session", "this session has ended; sign in again");
+            }
             let message =
                 "this key is not valid here: it may be mistyped, revoked or expired, or belong to another gateway";
             Refusal::unauthenticated("invalid_api_key", message)

@@ -117,7 +117,16 @@ async fn a_key_comes_in_three_headers_and_nonsense_in_none() {
 
 #[tokio::test]
 async fn guessing_is_throttled_and_a_busy_client_is_not() {
-    let app = TestApp::start(None, &[]).await;
+    let app = TestApp::start(None, &[("MASTER_KEY", "weak")]).await;
+    let created = app
+        .send_as("weak", Method::POST, "/admin/keys", Some(&json!({ "name": "busy" })))
+        .await
+        .json();
+    let known = created["key"].as_str().unwrap().to_owned();
+    assert_eq!(
+        app.send_as(&known, Method::GET, "/v1/models", None).await.status,
+        StatusCode::OK
+    );
     let mut throttled = false;
     for i in 0..200 {
         let answer = app

@@ -76,6 +76,12 @@ async fn what_outlasts_the_drain_is_cut_and_recorded() {
     app.take().stop().await;
     while let Some(Ok(_)) = body.next().await {}
     mock.wait_cancelled().await;
+
+    let key = app.key.clone();
+    let app = TestApp::start_in(app.stop().await, Some(&config), &[]).await;
+    let page = app.send_as(&key, Method::GET, "/admin/logs", None).await.json();
+    assert_eq!(page["data"][0]["outcome"], "client_cancelled", "{page}");
+    assert!(page["data"][0]["completion_tokens"].as_u64().unwrap() > 0);
 }
 
 #[tokio::test]

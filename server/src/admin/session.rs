@@ -4,7 +4,7 @@
 //! key as a field and gets a cookie and a page, never a token: the key stands in no address and no script can read the
 //! cookie. The form works without JavaScript.
 
-use crate::auth::{Principal, is_same_origin, sessions::expired_cookie};
+use crate::auth::{Principal, ip_of, is_same_origin, sessions::expired_cookie};
 use crate::http::Refusal;
 use crate::http::client_ip::Client;
 use crate::state::AppState;
@@ -14,6 +14,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
+use std::net::IpAddr;
 use switchyard_api::{Me, SessionCreated, Timestamp};
 use switchyard_core::scope::Scope;
 
@@ -21,15 +22,15 @@ use switchyard_core::scope::Scope;
 const LONGEST_FORM: usize = 16 * 1024;
 
 /// `GET /admin/session`: who is calling.
-pub(super) async fn show(State(state): State<AppState>, headers: HeaderMap) -> Result<Json<Me>, Refusal> {
-    let principal = caller(&state, &headers).await?;
+pub(super) async fn show(State(state): State<AppState>, request: Request) -> Result<Json<Me>, Refusal> {
+    let principal = caller(&state, request.headers(), ip_of(&request)).await?;
     principal.must(Scope::ReadOnly)?;
     Ok(Json(state.services.me(&principal)))
 }
 
-async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Principal, Refusal> {
+async fn caller(state: &AppState, headers: &HeaderMap, ip: IpAddr) -> Result<Principal, Refusal> {
     let missing = || Refusal::unauthenticated("missing_api_key", "no key and no session came with this request");
-    state.auth.authenticate(headers).await?.ok_or_else(missing)
+    state.auth.authenticate(headers, ip).await?.ok_or_else(missing)
 }
 
 /// `POST /admin/session`.
@@ -46,7 +47,7 @@ pub(super) async fn begin(State(state): State<AppState>, request: Request) -> Re
     if throttled {
         return Refusal::throttled(6).into_response();
     }
-    match begin_from_key(&state, request.headers()).await {
+    match begin_from_key(&state, request.headers(), ip_of(&request)).await {
         Ok(created) => {
             let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
             (StatusCode::CREATED, no_store, Json(created)).into_response()
@@ -62,8 +63,8 @@ fn content_type(headers: &HeaderMap) -> &str {
         .unwrap_or_default()
 }
 
-async fn begin_from_key(state: &AppState, headers: &HeaderMap) -> Result<SessionCreated, Refusal> {
-    let principal = caller(state, headers).await?;
+async fn begin_from_key(state: &AppState, headers: &HeaderMap, ip: IpAddr) -> Result<SessionCreated, Refusal> {
+    let principal = caller(state, headers, ip).await?;
     if principal.session.is_some() {
         return Err(Refusal::invalid(
             "invalid_request",
@@ -80,6 +81,7 @@ async fn begin_from_key(state: &AppState, headers: &HeaderMap) -> Result<Session
 }
 
 async fn begin_from_form(state: &AppState, request: Request, throttled: bool, https: bool) -> Response {
+    let ip = ip_of(&request);
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, LONGEST_FORM)
         .collect()
@@ -100,11 +102,12 @@ async fn begin_from_form(state: &AppState, request: Request, throttled: bool, ht
     if !comes_from_here(&parts.method, &parts.headers) {
         return refused("invalid", &next);
     }
-    let principal = match state.auth.by_token(field("key").unwrap_or_default()).await {
+    let principal = match state.auth.by_token(field("key").unwrap_or_default(), ip).await {
         Ok(principal) if !principal.scopes.allow(Scope::ReadOnly) => return refused("scope", &next),
         Ok(principal) if principal.session.is_some() => return refused("invalid", &next),
         Ok(principal) => principal,
         Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => return refused("invalid", &next),
+        Err(refusal) if refusal.status == StatusCode::TOO_MANY_REQUESTS => return refused("throttled", &next),
         Err(_) => return refused("unavailable", &next),
     };
     let cookie = match state.auth.sessions.begin(&principal).await {
@@ -146,7 +149,7 @@ fn refused(error: &str, next: &str) -> Response {
 
 /// `DELETE /admin/session`.
 pub(super) async fn end(State(state): State<AppState>, request: Request) -> Result<Response, Refusal> {
-    let principal = caller(&state, request.headers()).await?;
+    let principal = caller(&state, request.headers(), ip_of(&request)).await?;
     if principal.by_cookie && !is_same_origin(request.method(), request.headers()) {
         return Err(Refusal::forbidden(
             "cross_origin",
@@ -165,8 +168,14 @@ pub(super) async fn end(State(state): State<AppState>, request: Request) -> Resu
 
 /// `POST /admin/session/end`: the same from a form.
 pub(super) async fn end_from_form(State(state): State<AppState>, request: Request) -> Response {
-    if is_same_origin(request.method(), request.headers())
-        && let Ok(Some(principal)) = state.auth.authenticate(request.headers()).await
+    if !is_same_origin(request.method(), request.headers()) {
+        return Refusal::forbidden(
+            "cross_origin",
+            "a browser may end its session only from the gateway's own pages",
+        )
+        .into_response();
+    }
+    if let Ok(Some(principal)) = state.auth.authenticate(request.headers(), ip_of(&request)).await
         && let Some(session) = &principal.session
         && let Err(refusal) = state.auth.sessions.end(session).await
     {

@@ -2,22 +2,25 @@
 //!
 //! The cache is keyed by the whole SHA-256 of the token. A change to any key empties it at once, and a lookup that was under
 //! way while a key changed does not put back what it read before: entries carry the generation they were read in. Expiry
-//! is judged at each use, so it needs no change to take effect.
+//! is judged at each use, so it needs no change to take effect. An entry that has grown old is still used while one task
+//! reads it anew: no request but a key's first waits for the database, also when the database is away.
 
 use super::principal::{Credential, Principal};
 use super::token;
 use crate::http::Refusal;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use switchyard_engine::ports::Clock;
 use switchyard_store::{KeyRow, Store, StoreError};
 use tokio::runtime::Handle;
 
 const CACHED_KEYS: usize = 100_000;
-/// How long a change made outside of this process may go unnoticed.
+/// After this an entry is read anew, because the database may have been changed by another process.
 const FRESH: Duration = Duration::from_secs(30);
+/// Without an answer of the database an entry is believed no longer than this.
+const OLDEST: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone)]
 pub(crate) struct Keys(Arc<Inner>);
@@ -35,6 +38,8 @@ struct Entry {
     key: KeyRow,
     read: Instant,
     generation: u64,
+    /// Somebody is reading it anew.
+    refreshing: AtomicBool,
 }
 
 impl Keys {
@@ -55,29 +60,57 @@ impl Keys {
         self.0.cache.clear();
     }
 
-    /// The live key with this token.
+    /// The live key with this token, if it is remembered.
+    pub(super) fn known(&self, token: &str) -> Option<Principal> {
+        let hash = token::hash(token);
+        let entry = self.0.cache.get(&hash)?;
+        let age = entry.read.elapsed();
+        if entry.generation != self.0.generation.load(Ordering::SeqCst) || age > OLDEST {
+            return None;
+        }
+        if age > FRESH && !entry.refreshing.swap(true, Ordering::Relaxed) {
+            let keys = self.clone();
+            self.0.control.spawn(async move { keys.refresh(hash).await });
+        }
+        self.live(&entry.key)
+    }
+
+    /// The live key with this token, from the database.
     pub(super) async fn find(&self, token: &str) -> Result<Option<Principal>, Refusal> {
         let hash = token::hash(token);
+        let keys = self.clone();
+        let found = self.ask(async move { keys.read(hash).await }).await?;
+        Ok(found.and_then(|key| self.live(&key)))
+    }
+
+    /// Reads a key and remembers it.
+    async fn read(&self, hash: [u8; 32]) -> Result<Option<KeyRow>, StoreError> {
         let generation = self.0.generation.load(Ordering::SeqCst);
-        if let Some(entry) = self.0.cache.get(&hash)
-            && entry.generation == generation
-            && entry.read.elapsed() < FRESH
-        {
-            return Ok(self.live(&entry.key));
-        }
-        let inner = Arc::clone(&self.0);
-        let found = self.ask(async move { inner.store.key_by_hash(&hash).await }).await?;
-        let Some(key) = found else { return Ok(None) };
-        let principal = self.live(&key);
-        self.0.cache.insert(
-            hash,
-            Arc::new(Entry {
+        let found = self.0.store.key_by_hash(&hash).await?;
+        if let Some(key) = found.clone() {
+            let entry = Entry {
                 key,
                 read: Instant::now(),
                 generation,
-            }),
-        );
-        Ok(principal)
+                refreshing: AtomicBool::new(false),
+            };
+            self.0.cache.insert(hash, Arc::new(entry));
+        } else {
+            self.0.cache.remove(&hash);
+        }
+        Ok(found)
+    }
+
+    async fn refresh(&self, hash: [u8; 32]) {
+        if let Err(error) = self.read(hash).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a key could not be read anew; what is known of it stands"
+            );
+            if let Some(entry) = self.0.cache.get(&hash) {
+                entry.refreshing.store(false, Ordering::Relaxed);
+            }
+        }
     }
 
     /// The live key with this id; for sessions.

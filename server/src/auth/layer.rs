@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, Method};
+use std::net::{IpAddr, Ipv4Addr};
 use switchyard_core::scope::Scope;
 
 /// Any valid credential: the parts of `/v1` that cost nothing.
@@ -26,20 +27,34 @@ pub(crate) async fn require_read(State(state): State<AppState>, request: Request
 }
 
 async fn admit(state: &AppState, mut request: Request, next: Next, open: bool, scope: Option<Scope>) -> Response {
-    match identify(state, request.method(), request.headers(), open).await {
-        Ok(principal) => {
-            if let Some(Err(refusal)) = scope.map(|scope| principal.must(scope)) {
-                return refusal.into_response();
-            }
-            request.extensions_mut().insert(principal);
-            next.run(request).await
-        }
-        Err(refusal) => refuse(state, &request, refusal),
+    let ip = ip_of(&request);
+    let principal = match identify(state, request.method(), request.headers(), ip, open).await {
+        Ok(principal) => principal,
+        Err(refusal) => return refuse(state, refusal),
+    };
+    if let Some(Err(refusal)) = scope.map(|scope| principal.must(scope)) {
+        return refusal.into_response();
     }
+    request.extensions_mut().insert(principal);
+    next.run(request).await
 }
 
-async fn identify(state: &AppState, method: &Method, headers: &HeaderMap, open: bool) -> Result<Principal, Refusal> {
-    match state.auth.authenticate(headers).await? {
+/// The client's address; the layer outside has found it.
+pub(crate) fn ip_of(request: &Request) -> IpAddr {
+    request
+        .extensions()
+        .get::<Client>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.ip)
+}
+
+async fn identify(
+    state: &AppState,
+    method: &Method,
+    headers: &HeaderMap,
+    ip: IpAddr,
+    open: bool,
+) -> Result<Principal, Refusal> {
+    match state.auth.authenticate(headers, ip).await? {
         Some(principal) if principal.by_cookie && !is_same_origin(method, headers) => {
             let message =
                 "a browser may change something only from the gateway's own pages; other clients send their key";
@@ -54,13 +69,9 @@ async fn identify(state: &AppState, method: &Method, headers: &HeaderMap, open: 
     }
 }
 
-/// A failed authentication counts against its address.
-fn refuse(state: &AppState, request: &Request, refusal: Refusal) -> Response {
-    let client = request.extensions().get::<Client>();
-    let guessing = refusal.status == http::StatusCode::UNAUTHORIZED;
-    if guessing && client.is_some_and(|client| state.auth.throttles.refuses_failure(client.ip)) {
+fn refuse(state: &AppState, refusal: Refusal) -> Response {
+    if refusal.status == http::StatusCode::TOO_MANY_REQUESTS {
         state.metrics.rejected_by_limit("ip");
-        return Refusal::throttled(1).into_response();
     }
     refusal.into_response()
 }
@@ -68,14 +79,17 @@ fn refuse(state: &AppState, request: &Request, refusal: Refusal) -> Response {
 /// Pages: whoever may not see them is asked to sign in.
 pub(crate) async fn authenticate_page(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-    match state.auth.authenticate(request.headers()).await {
+    match state.auth.authenticate(request.headers(), ip_of(&request)).await {
         Ok(Some(principal)) if principal.scopes.allow(Scope::ReadOnly) => {
             request.extensions_mut().insert(principal);
             next.run(request).await
         }
         Ok(_) => sign_in(path, ""),
-        Err(refusal) if refusal.status == http::StatusCode::UNAUTHORIZED => sign_in(path, ""),
-        Err(_) => sign_in(path, "&error=unavailable"),
+        Err(refusal) => match refusal.status {
+            http::StatusCode::UNAUTHORIZED => sign_in(path, ""),
+            http::StatusCode::TOO_MANY_REQUESTS => refuse(&state, refusal),
+            _ => sign_in(path, "&error=unavailable"),
+        },
     }
 }
 

@@ -157,7 +157,13 @@ async fn look_up(inner: &SessionsInStore, id: Id) -> Result<Option<Session>, swi
         return Ok(None);
     }
     if now - row.last_seen_at_ms >= SEEN_EVERY_MS {
-        inner.store.touch_session(&row.id_hash, now).await?;
+        // A session that cannot be marked as used is still one.
+        if let Err(error) = inner.store.touch_session(&row.id_hash, now).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the use of a session was not noted"
+            );
+        }
     }
     Ok(Some(Session {
         id,

@@ -5,14 +5,15 @@
 
 use crate::http::Refusal;
 use crate::http::client_ip::Peer;
+use crate::http::request_id::RequestId;
 use crate::observe::metrics::Metrics;
 use crate::state::AppState;
 use anyhow::Context;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::IntoResponse;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
@@ -24,9 +25,11 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tower::{Layer, ServiceExt};
+use tracing::Instrument;
 
-/// A client that has not sent its headers by then is not going to.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection without a whole request head for this long is closed: a new one that says nothing, and one kept alive. Pools
+/// of clients keep theirs for about as long.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Wait after a failed accept, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -46,7 +49,13 @@ struct Core {
 /// Carries a request over to the ordinary runtime: its handler, and all that the handler spawns or connects, lives there.
 pub(super) fn bridge(control: Handle, service: Router) -> Router {
     Router::new().fallback(move |request: Request| {
-        let answer = control.spawn(service.oneshot(request));
+        let id = request
+            .extensions()
+            .get::<RequestId>()
+            .map(|id| id.0.clone())
+            .unwrap_or_default();
+        let span = tracing::info_span!("bridged", request.id = id);
+        let answer = control.spawn(service.clone().oneshot(request).instrument(span));
         async move {
             match answer.await {
                 Ok(Ok(response)) => response,
@@ -124,6 +133,8 @@ impl Core {
             .name(format!("core-{number}"))
             .spawn(move || {
                 runtime.block_on(serving.run(dealt, stopped));
+                // What was cut is dropped with the runtime, and its records are pushed before anyone closes the writer.
+                drop(runtime);
                 let _ = ended.send(());
             })
             .context("a core's thread cannot start")?;
@@ -186,13 +197,10 @@ impl Serving {
             request
         });
         let service = TowerToHyperService::new(with_peer.layer(self.app.clone()));
-        let mut builder = Builder::new(TokioExecutor::new());
-        builder
-            .http1()
+        let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT);
-        builder.http2().timer(TokioTimer::new());
-        let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
+            .header_read_timeout(HEAD_TIMEOUT)
+            .serve_connection(TokioIo::new(socket), service);
         let watched = graceful.watch(connection);
         tokio::spawn(async move {
             // A client that hangs up is no error of ours.

@@ -16,6 +16,9 @@ use switchyard_core::error::{Error, Kind};
 use switchyard_engine::{Answer, Body as Answered, Caller, Piece, Request as Call};
 use switchyard_providers::Surface;
 
+/// A body that takes longer is not going to come.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
 pub(super) async fn chat(State(state): State<AppState>, request: Request) -> Response {
     answer(&state, Surface::Chat, request).await
 }
@@ -39,6 +42,7 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
         .map_or_else(Caller::default, Principal::caller);
     let most = state.engine.snapshot().max_request_bytes;
     let read = read_body(&parts.headers, body, most).await;
+    let upload = arrived.elapsed();
     let (body, refused) = match read {
         Ok(body) => (body, None),
         Err(error) => (Bytes::new(), Some(error)),
@@ -47,6 +51,7 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
         id,
         arrived,
         arrived_at_ms,
+        upload,
         caller,
         surface,
         headers: parts.headers,
@@ -76,7 +81,12 @@ async fn read_body(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes
     if announced.is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }
-    match Limited::new(body, most).collect().await {
+    let read = tokio::time::timeout(UPLOAD_TIMEOUT, Limited::new(body, most).collect()).await;
+    let Ok(read) = read else {
+        let message = format!("the request's body was not there within {} s", UPLOAD_TIMEOUT.as_secs());
+        return Err(Error::new(Kind::InvalidRequest, message));
+    };
+    match read {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
         Err(_) => Err(Error::new(

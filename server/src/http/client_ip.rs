@@ -64,7 +64,14 @@ impl TrustedProxies {
                 .and_then(|value| value.to_str().ok())
                 .map(str::trim)
         };
-        let https = header("x-forwarded-proto").is_some_and(|proto| proto.eq_ignore_ascii_case("https"));
+        let https = header("x-forwarded-proto").is_some_and(|proto| {
+            proto
+                .split(',')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .eq_ignore_ascii_case("https")
+        });
         let lines = request.headers().get_all("x-forwarded-for");
         let chain: Vec<&str> = lines
             .iter()
@@ -73,7 +80,7 @@ impl TrustedProxies {
             .collect();
         let mut ip = peer;
         for hop in chain.iter().rev() {
-            let Ok(hop) = hop.trim().parse::<IpAddr>() else { break };
+            let Some(hop) = address(hop.trim()) else { break };
             ip = hop.to_canonical();
             if !self.trusts(ip) {
                 return Client { ip, https };
@@ -86,6 +93,14 @@ impl TrustedProxies {
         }
         Client { ip, https }
     }
+}
+
+/// An address as proxies write it: alone, in brackets, or with a port.
+fn address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.trim_start_matches('[').trim_end_matches(']');
+    bare.parse()
+        .ok()
+        .or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 pub(crate) async fn layer(
@@ -141,6 +156,14 @@ mod tests {
         check(
             "[::ffff:127.0.0.1]:1",
             &[("x-real-ip", "9.9.9.9"), ("x-forwarded-proto", "https")],
+            "9.9.9.9 https",
+        );
+        check(
+            "127.0.0.1:1",
+            &[
+                ("x-forwarded-for", "9.9.9.9:4711, [::1]:80"),
+                ("x-forwarded-proto", "https, http"),
+            ],
             "9.9.9.9 https",
         );
         check("1.2.3.4:1", &[("x-forwarded-proto", "https")], "1.2.3.4");

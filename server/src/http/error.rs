@@ -95,7 +95,8 @@ impl Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        tracing::error!(error = %error, "the database did not do what was asked");
+        let cause: &dyn std::error::Error = &error;
+        tracing::error!(error = cause, "the database did not do what was asked");
         let message = "the database cannot be reached at the moment; try again shortly";
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -141,6 +142,7 @@ pub(crate) fn openai(failure: &Failure) -> Response {
     let status = StatusCode::from_u16(face.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, Json(openai_body(&failure.error))).into_response();
     let headers = response.headers_mut();
+    headers.extend(failure.headers.clone());
     attribute(headers, &failure.attribution);
     if let Some(wait) = failure.error.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs_f64().ceil() as u64));

@@ -30,10 +30,20 @@ pub(crate) fn apply(router: Router, state: &AppState) -> Router {
         .layer(from_fn_with_state(state.settings.cors.clone(), cors::layer))
         .layer(from_fn(fallback::unknown_verbs))
         .layer(from_fn(security_headers))
-        .layer(CatchPanicLayer::custom(|_| Refusal::internal().into_response()))
+        .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(access::layer))
         .layer(from_fn_with_state(state.proxies.clone(), client_ip::layer))
         .layer(from_fn(request_id::layer))
+}
+
+/// The payload goes into the log, never to the caller.
+fn panicked(payload: Box<dyn std::any::Any + Send>) -> Response {
+    let message = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied());
+    tracing::error!(panic = message.unwrap_or("without a message"), "a request panicked");
+    Refusal::internal().into_response()
 }
 
 /// Probes are never refused.

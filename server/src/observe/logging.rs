@@ -28,7 +28,7 @@ pub(crate) fn start(level: &str) -> WorkerGuard {
                 fmt::layer()
                     .json()
                     .flatten_event(true)
-                    .with_current_span(false)
+                    .with_current_span(true)
                     .with_span_list(false)
                     .with_writer(writer),
             )

@@ -24,7 +24,17 @@ pub struct Facts<'a> {
 pub trait World {
     /// Targets in the order of the configuration.
     fn targets(&self) -> usize;
-    fn serves(&self, target: TargetId, model: &str) -> bool;
+    fn serves(&self, target: TargetId, model: &str) -> Serves;
+}
+
+/// Whether a target serves a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// It lists the model.
+    Listed,
+    /// It lists nothing, and serves whatever it is asked for: the upstream alone knows.
+    Anything,
+    No,
 }
 
 /// Preferred first. Targets that are not in it have their reason in `left_out`.

@@ -17,6 +17,9 @@ use switchyard_core::routing::{LeftOut, TargetId};
 use switchyard_core::usage::Usage;
 use switchyard_providers::Call;
 
+/// Longest message of an upstream that is passed on, and longest code or field name, in characters.
+const LONGEST_MESSAGE: usize = 2_000;
+const LONGEST_WORD: usize = 200;
 /// Longest error text that is kept, in characters.
 const LONGEST_ERROR: usize = 1_000;
 
@@ -30,6 +33,8 @@ pub(crate) struct Ledger {
     /// What became of each target so far, by its position.
     marks: Vec<Mark>,
     waited: Duration,
+    /// The head of a stream has gone out.
+    streaming: bool,
     closed: bool,
 }
 
@@ -89,28 +94,13 @@ impl Ledger {
             request_id: request.id.clone(),
             arrived_at_ms: request.arrived_at_ms,
             surface: request.surface.as_str().to_owned(),
-            stream: false,
-            model: String::new(),
-            upstream_model: None,
-            provider: None,
-            target: None,
-            status: 0,
-            outcome: Outcome::ClientCancelled,
-            error_code: None,
-            error_message: None,
-            usage: Usage::default(),
-            duration_us: 0,
-            first_token_us: None,
-            overhead_us: 0,
             key_id: request.caller.key_id.clone(),
             key_name: request.caller.key_name.clone(),
-            simulated: false,
-            attempts: Vec::new(),
-            verdicts: Vec::new(),
+            ..RequestRecord::default()
         };
         let marks = vec![Mark::default(); snapshot.targets.len()];
         let shared = Arc::default();
-        let waited = Duration::ZERO;
+        let waited = request.upload;
         Self {
             record,
             sink,
@@ -120,6 +110,7 @@ impl Ledger {
             shared,
             marks,
             waited,
+            streaming: false,
             closed: false,
         }
     }
@@ -219,14 +210,18 @@ impl Ledger {
         self.choose(started.target);
     }
 
-    /// A stream has brought its first content: from here on this target answers.
-    pub(crate) fn committed(&mut self, started: &Started) {
+    /// A stream has brought its first content, or its whole end: from here on this target answers.
+    pub(crate) fn committed(&mut self, started: &Started, content: bool) {
         let latency = started.began.elapsed();
         self.waited += latency;
-        self.record.first_token_us = Some(micros(started.after + latency));
-        if let Some(attempt) = self.record.attempts.last_mut() {
-            attempt.first_token_us = Some(micros(latency));
+        // A whole answer may be an empty one: then there was no first token.
+        if content {
+            self.record.first_token_us = Some(micros(started.after + latency));
+            if let Some(attempt) = self.record.attempts.last_mut() {
+                attempt.first_token_us = Some(micros(latency));
+            }
         }
+        self.streaming = true;
         self.choose(started.target);
         self.head_ready();
     }
@@ -304,12 +299,7 @@ impl Ledger {
         self.record.outcome = outcome;
         self.record.duration_us = micros(self.arrived.elapsed());
         self.record.verdicts = self.verdicts();
-        let empty = RequestRecord {
-            attempts: Vec::new(),
-            verdicts: Vec::new(),
-            ..self.record.clone()
-        };
-        self.sink.push(std::mem::replace(&mut self.record, empty));
+        self.sink.push(std::mem::take(&mut self.record));
     }
 
     fn verdicts(&self) -> Vec<Verdict> {
@@ -345,11 +335,6 @@ impl Drop for Ledger {
         if self.closed {
             return;
         }
-        // 499: the client closed the connection. Unless a head went out, it saw no status at all.
-        let streaming = self.record.first_token_us.is_some() || self.shared.head_sent.load(Ordering::Relaxed);
-        self.record.status = if streaming { 200 } else { 499 };
-        self.record.error_code = Some("client_cancelled".to_owned());
-        self.record.error_message = Some("the client went away before the answer was whole".to_owned());
         let since_arrival = micros(self.arrived.elapsed());
         if let Some(attempt) = self
             .record
@@ -359,6 +344,15 @@ impl Drop for Ledger {
         {
             attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
         }
+        if std::thread::panicking() {
+            self.close_failed(&Error::new(Kind::Internal, "the gateway failed at this request"));
+            return;
+        }
+        // 499: the client closed the connection. Unless a head went out, it saw no status at all.
+        let head_sent = self.shared.head_sent.load(Ordering::Relaxed) || self.streaming;
+        self.record.status = if head_sent { 200 } else { 499 };
+        self.record.error_code = Some("client_cancelled".to_owned());
+        self.record.error_message = Some("the client went away before the answer was whole".to_owned());
         self.close(Outcome::ClientCancelled);
     }
 }
@@ -373,7 +367,10 @@ pub(crate) fn clean(mut error: Error, target: &Target) -> Error {
             .iter()
             .map(switchyard_core::secret::Secret::expose)
             .collect();
-        error.message = redact(&error.message, &known);
+        let cleaned = |text: &str, longest| redact(text, &known).chars().take(longest).collect::<String>();
+        error.message = cleaned(&error.message, LONGEST_MESSAGE);
+        error.param = error.param.map(|param| cleaned(&param, LONGEST_WORD));
+        error.upstream_code = error.upstream_code.map(|code| cleaned(&code, LONGEST_WORD));
     }
     if error.kind == Kind::Auth {
         error.message = format!("{} refused the gateway's credential: {}", target.name, error.message);

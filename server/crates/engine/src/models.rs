@@ -7,11 +7,13 @@ use crate::snapshot::{Snapshot, Target};
 use futures_util::future::join_all;
 use futures_util::stream::StreamExt;
 use serde::Deserialize;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
 
 /// Listings younger than this are not asked for again.
 const FRESH: Duration = Duration::from_secs(60);
+/// An upstream that did not list is left alone for as long.
+const FAILED: Duration = Duration::from_secs(10);
 /// A listing that takes longer is done without.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest listing that is read, in bytes.
@@ -19,7 +21,12 @@ const LONGEST_LISTING: usize = 8 << 20;
 
 /// The upstream's own listing, as of a moment.
 #[derive(Default)]
-pub(crate) struct Discovered(Mutex<Option<(Instant, Vec<ListedModel>)>>);
+pub(crate) struct Discovered(Mutex<Option<Kept>>);
+
+struct Kept {
+    until: Instant,
+    models: Vec<ListedModel>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ListedModel {
@@ -80,18 +87,21 @@ impl Target {
         models
     }
 
+    /// One caller asks; the others wait for what it learns. A failure is remembered too, for a shorter while.
     async fn discover(&self) -> Vec<ListedModel> {
-        let kept = self.discovered.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match kept {
-            Some((when, models)) if when.elapsed() < FRESH => return models,
-            _ => {}
+        let mut kept = self.discovered.0.lock().await;
+        if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {
+            return kept.models.clone();
         }
         let asked = tokio::time::timeout(PATIENCE, self.ask()).await.ok().flatten();
-        let Some(models) = asked else {
-            tracing::debug!(target.name = self.name, "the upstream's listing of models did not come");
-            return kept.map(|(_, models)| models).unwrap_or_default();
-        };
-        *self.discovered.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), models.clone()));
+        let fresh = if asked.is_some() { FRESH } else { FAILED };
+        let models = asked
+            .or_else(|| kept.take().map(|kept| kept.models))
+            .unwrap_or_default();
+        *kept = Some(Kept {
+            until: Instant::now() + fresh,
+            models: models.clone(),
+        });
         models
     }
 

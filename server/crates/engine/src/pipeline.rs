@@ -9,6 +9,7 @@ use crate::ports::{Clock, Records};
 use crate::request::{Answer, Failure, Request};
 use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
+use http::HeaderMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -35,10 +36,12 @@ struct Run {
     call: Call,
     /// After aliases.
     model: String,
-    headers: http::HeaderMap,
+    headers: HeaderMap,
     /// Of a unary request, for all of it; of a stream, for its start.
     deadline: Option<Instant>,
     clock: Arc<dyn Clock>,
+    /// What came back with the answer that was no success.
+    refusal_headers: HeaderMap,
 }
 
 impl Engine {
@@ -97,6 +100,7 @@ impl Engine {
             headers: request.headers,
             deadline,
             clock,
+            refusal_headers: HeaderMap::new(),
         };
         let plan = match run.plan() {
             Ok(plan) => plan,
@@ -115,6 +119,7 @@ fn fail(ledger: &mut Ledger, error: Error) -> Failure {
     Failure {
         attribution: ledger.shared().attribution(),
         error,
+        headers: HeaderMap::new(),
     }
 }
 

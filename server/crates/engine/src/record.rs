@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 use switchyard_core::usage::Usage;
 
 /// How a request ended, seen from the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Success,
     /// No answer: upstreams failed, or the gateway did.
+    #[default]
     Error,
     /// The gateway refused before any upstream was asked.
     Rejected,
@@ -48,7 +49,7 @@ impl Outcome {
 }
 
 /// One request. Durations are in microseconds, counted on a steady clock from the request's arrival.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// 32 hex digits.
     pub request_id: String,

@@ -15,6 +15,8 @@ pub struct Request {
     pub arrived: Instant,
     /// The same moment, milliseconds since the Unix epoch.
     pub arrived_at_ms: i64,
+    /// Spent on receiving the body: the client's time, not the gateway's.
+    pub upload: Duration,
     pub caller: Caller,
     pub surface: Surface,
     /// The client's; an allow-list of them goes up.
@@ -73,4 +75,6 @@ pub enum Piece {
 pub struct Failure {
     pub error: Error,
     pub attribution: Attribution,
+    /// Those of the upstream's headers that come back.
+    pub headers: HeaderMap,
 }

@@ -6,17 +6,20 @@
 use crate::demo::{self, DemoTransport};
 use crate::models::Discovered;
 use crate::ports::Transport;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use switchyard_core::config::{self, BUILT_IN, Config, Provider, ProviderKind, Retry};
 use switchyard_core::env::{Env, Template};
-use switchyard_core::routing::{Strategy, TargetId, World, strategy};
+use switchyard_core::routing::{Serves, Strategy, TargetId, World, strategy};
 use switchyard_core::secret::Secret;
 use switchyard_providers::{Wire, openai::OpenAi};
 
 /// Where an OpenAI account is reached unless `OPENAI_BASE_URL` says otherwise.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+/// Public ids of OpenAI's chat and embedding models.
+static OPENAI_MODELS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("../data/openai-models.txt").lines().collect());
 /// Never looked up: the demo provider answers in this process.
 const DEMO_BASE_URL: &str = "http://demo.invalid/v1";
 
@@ -40,6 +43,8 @@ pub(crate) struct Target {
     /// Listed for it, by its provider or by itself. Empty with `serves_any`.
     pub(crate) models: Vec<String>,
     pub(crate) serves_any: bool,
+    /// Models that everybody knows this provider has: they decide its place in an order, and are not listed.
+    known: Option<&'static HashSet<&'static str>>,
     pub(crate) model_map: BTreeMap<String, String>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Retry,
@@ -136,8 +141,10 @@ impl World for Snapshot {
         self.targets.len()
     }
 
-    fn serves(&self, target: TargetId, model: &str) -> bool {
-        self.targets.get(target.0).is_some_and(|target| target.serves(model))
+    fn serves(&self, target: TargetId, model: &str) -> Serves {
+        self.targets
+            .get(target.0)
+            .map_or(Serves::No, |target| target.serves(model))
     }
 }
 
@@ -180,6 +187,7 @@ impl Target {
             link,
             models,
             serves_any,
+            known: (target.virtual_key == "openai").then(|| &*OPENAI_MODELS),
             model_map: target.model_map.clone(),
             timeout: target.timeout,
             retry: target.retry.clone(),
@@ -187,8 +195,16 @@ impl Target {
         })
     }
 
-    fn serves(&self, model: &str) -> bool {
-        self.serves_any || self.model_map.contains_key(model) || self.models.iter().any(|known| known == model)
+    fn serves(&self, model: &str) -> Serves {
+        let listed = self.model_map.contains_key(model) || self.models.iter().any(|known| known == model);
+        match (
+            listed || self.known.is_some_and(|known| known.contains(model)),
+            self.serves_any,
+        ) {
+            (true, _) => Serves::Listed,
+            (false, true) => Serves::Anything,
+            (false, false) => Serves::No,
+        }
     }
 
     /// Names that clients may use, as far as they are listed.

@@ -6,9 +6,6 @@ use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 use switchyard_core::error::{Error, Kind};
 
-/// Longest message that is passed on, in characters.
-const LONGEST_MESSAGE: usize = 2_000;
-
 /// The parts of an error object that mean something. Vendors agree on little: the object may be a plain text, its code a
 /// number, and a list may stand around it all.
 #[derive(Debug, Default)]
@@ -82,6 +79,18 @@ impl Said {
         Self::of(&error.to_string())
     }
 
+    /// What a piece of JSON says that stands where an answer should be, if it speaks of an error at all.
+    pub(crate) fn of_stray(json: &[u8]) -> Option<Self> {
+        let document: serde_json::Value = serde_json::from_slice(json).ok()?;
+        let object = document.as_array().map_or(Some(&document), |items| items.first())?;
+        let error = match object.get("error") {
+            Some(error) => error,
+            None if object.get("object").is_some_and(|kind| kind == "error") => object,
+            None => return None,
+        };
+        (!error.is_null()).then(|| Self::of(&error.to_string()))
+    }
+
     fn is_context_length(&self) -> bool {
         let says = |text: &Option<String>, parts: &[&str]| {
             text.as_ref().is_some_and(|text| {
@@ -129,7 +138,6 @@ impl Said {
     }
 
     fn error(self, kind: Kind, message: &str, status: Option<u16>) -> Error {
-        let message = message.chars().take(LONGEST_MESSAGE).collect::<String>();
         Error {
             status,
             param: self.param,

@@ -117,12 +117,15 @@ struct OutputDetails {
 /// Reads a `usage` value. `None` for `null` and for what is no usage.
 fn read_usage(raw: &RawValue) -> Option<Usage> {
     let view: UsageView = serde_json::from_str(raw.get()).ok()?;
+    if view.prompt_tokens.is_none() && view.completion_tokens.is_none() && view.total_tokens.is_none() {
+        return None;
+    }
     Some(Usage {
         prompt: view.prompt_tokens,
         completion: view.completion_tokens,
         total: view
             .total_tokens
-            .or_else(|| Some(view.prompt_tokens? + view.completion_tokens?)),
+            .or_else(|| Some(view.prompt_tokens?.saturating_add(view.completion_tokens?))),
         cached: view.prompt_tokens_details.and_then(|details| details.cached_tokens),
         reasoning: view
             .completion_tokens_details

@@ -7,12 +7,18 @@ use bytes::{Buf, Bytes, BytesMut};
 use std::borrow::Cow;
 use std::ops::Range;
 
+/// Longest frame that is waited for, in bytes.
+const LONGEST_FRAME: usize = 16 << 20;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Cuts a byte stream into frames. A frame ends behind its blank line.
 #[derive(Debug, Default)]
 pub struct Framer {
     pending: BytesMut,
     /// Where the line begins that has not ended yet.
     line: usize,
+    /// Up to where that line was looked at: a long one that comes in many pieces is read once.
+    seen: usize,
     started: bool,
 }
 
@@ -23,38 +29,73 @@ pub struct Block {
     pub frames: Vec<Range<usize>>,
 }
 
+/// A frame that does not end. What sends it is no event stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endless;
+
 impl Framer {
-    pub fn push(&mut self, mut bytes: Bytes) -> Block {
-        if !self.started && self.pending.is_empty() && !bytes.is_empty() {
-            self.started = true;
-            if bytes.starts_with(b"\xef\xbb\xbf") {
-                bytes.advance(3);
-            }
+    /// # Errors
+    /// When a frame has grown beyond all measure.
+    pub fn push(&mut self, bytes: Bytes) -> Result<Block, Endless> {
+        let Some(bytes) = self.without_bom(bytes) else {
+            return Ok(Block::default());
+        };
+        let block = if self.pending.is_empty() {
+            self.cut_arrived(&bytes)
+        } else {
+            self.cut_pending(&bytes)
+        };
+        if self.pending.len() > LONGEST_FRAME {
+            Err(Endless)
+        } else {
+            Ok(block)
         }
-        if self.pending.is_empty() {
-            let (frames, line) = cut(&bytes, 0);
-            let end = frames.last().map_or(0, |frame| frame.end);
-            self.pending.extend_from_slice(&bytes[end..]);
-            self.line = line - end;
-            return Block {
-                bytes: bytes.slice(..end),
-                frames,
-            };
+    }
+
+    /// A mark at the very beginning says nothing, in however many pieces it comes.
+    fn without_bom(&mut self, bytes: Bytes) -> Option<Bytes> {
+        if self.started {
+            return Some(bytes);
         }
         self.pending.extend_from_slice(&bytes);
-        let (frames, line) = cut(&self.pending, self.line);
-        let end = frames.last().map_or(0, |frame| frame.end);
-        self.line = line - end;
+        if self.pending.len() < BOM.len() && BOM.starts_with(&self.pending) {
+            return None;
+        }
+        self.started = true;
+        let mut all = self.pending.split().freeze();
+        if all.starts_with(BOM) {
+            all.advance(BOM.len());
+        }
+        Some(all)
+    }
+
+    /// Nothing waits: whole frames go on as the slice that they are.
+    fn cut_arrived(&mut self, bytes: &Bytes) -> Block {
+        let cut = cut(bytes, 0, 0);
+        let end = cut.frames.last().map_or(0, |frame| frame.end);
+        self.pending.extend_from_slice(&bytes[end..]);
+        (self.line, self.seen) = (cut.line - end, cut.seen - end);
+        Block {
+            bytes: bytes.slice(..end),
+            frames: cut.frames,
+        }
+    }
+
+    fn cut_pending(&mut self, bytes: &[u8]) -> Block {
+        self.pending.extend_from_slice(bytes);
+        let cut = cut(&self.pending, self.line, self.seen);
+        let end = cut.frames.last().map_or(0, |frame| frame.end);
+        (self.line, self.seen) = (cut.line - end, cut.seen - end);
         Block {
             bytes: self.pending.split_to(end).freeze(),
-            frames,
+            frames: cut.frames,
         }
     }
 
     /// The rest, as a last frame, when the stream ended without a blank line.
     pub fn finish(&mut self) -> Block {
         let bytes = self.pending.split().freeze();
-        self.line = 0;
+        (self.line, self.seen) = (0, 0);
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Block::default();
         }
@@ -66,26 +107,38 @@ impl Framer {
     }
 }
 
-/// Frames that end in `bytes`, and where the first unfinished line begins. Looks only behind `line`.
-fn cut(bytes: &[u8], mut line: usize) -> (Vec<Range<usize>>, usize) {
+struct Cut {
+    frames: Vec<Range<usize>>,
+    line: usize,
+    seen: usize,
+}
+
+/// Frames that end in `bytes`. The first unfinished line begins at `line`, and was looked at up to `seen`.
+fn cut(bytes: &[u8], mut line: usize, seen: usize) -> Cut {
     let mut frames = Vec::new();
     let mut start = 0;
-    while let Some(found) = memchr::memchr2(b'\n', b'\r', &bytes[line..]) {
-        let at = line + found;
+    let mut from = seen.max(line);
+    while let Some(found) = memchr::memchr2(b'\n', b'\r', &bytes[from..]) {
+        let at = from + found;
         let after = match (bytes[at], bytes.get(at + 1)) {
             (b'\n', _) => at + 1,
             (_, Some(b'\n')) => at + 2,
             (_, Some(_)) => at + 1,
             // A carriage return at the very end: the line feed that belongs to it may still come.
-            (_, None) => break,
+            (_, None) => return Cut { frames, line, seen: at },
         };
         if at == line {
             frames.push(start..after);
             start = after;
         }
         line = after;
+        from = after;
     }
-    (frames, line)
+    Cut {
+        frames,
+        line,
+        seen: bytes.len(),
+    }
 }
 
 /// The lines of a frame, without their ends.
@@ -136,13 +189,24 @@ pub fn data(frame: &[u8]) -> Option<Cow<'_, [u8]>> {
     data
 }
 
-/// One frame with one line of data.
+/// The frame's `event`, where it has one.
+#[must_use]
+pub fn event(frame: &[u8]) -> Option<&[u8]> {
+    lines(frame)
+        .find_map(|line| line.strip_prefix(b"event:"))
+        .map(<[u8]>::trim_ascii)
+}
+
+/// One frame. Each line of the data has a line of its own.
 #[must_use]
 pub fn frame(data: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(data.len() + 8);
-    out.extend_from_slice(b"data: ");
-    out.extend_from_slice(data);
-    out.extend_from_slice(b"\n\n");
+    for line in data.split(|byte| *byte == b'\n') {
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line);
+        out.extend_from_slice(b"\n");
+    }
+    out.extend_from_slice(b"\n");
     out.freeze()
 }
 
@@ -157,7 +221,7 @@ mod tests {
         let mut framer = Framer::default();
         let mut blocks: Vec<_> = pieces
             .iter()
-            .map(|piece| framer.push(Bytes::copy_from_slice(piece)))
+            .map(|piece| framer.push(Bytes::copy_from_slice(piece)).unwrap())
             .collect();
         blocks.push(framer.finish());
         let said = |block: &super::Block| {
@@ -183,9 +247,17 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_without_end_is_given_up_and_a_long_one_is_not() {
+        let mut framer = Framer::default();
+        let piece = Bytes::from(vec![b'x'; 1 << 20]);
+        assert!((0..16).all(|_| framer.push(piece.clone()).is_ok()));
+        assert!(framer.push(piece).is_err());
+    }
+
+    #[test]
     fn every_split_in_two_gives_the_same() {
         let whole = read(&[ALL.as_bytes()]);
-        for at in 3..ALL.len() {
+        for at in 0..ALL.len() {
             let (a, b) = ALL.as_bytes().split_at(at);
             assert_eq!(read(&[a, b]), whole, "split at {at}");
         }
@@ -193,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same(cuts in prop::collection::vec(3..ALL.len(), 0..12)) {
+        fn any_split_gives_the_same(cuts in prop::collection::vec(0..ALL.len(), 0..12)) {
             let mut cuts = cuts;
             cuts.sort_unstable();
             let mut pieces = Vec::new();

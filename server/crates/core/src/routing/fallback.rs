@@ -1,6 +1,9 @@
 //! Every target that serves the model, in the order written.
+//!
+//! Targets that list the model come before those that serve whatever they are asked for: the latter may well not have it, and
+//! an upstream that does not know a model ends the walk.
 
-use super::{Facts, LeftOut, Order, Strategy, TargetId, World};
+use super::{Facts, LeftOut, Order, Serves, Strategy, TargetId, World};
 use rand::RngCore;
 
 pub(super) struct Fallback;
@@ -8,13 +11,15 @@ pub(super) struct Fallback;
 impl Strategy for Fallback {
     fn order(&self, facts: &Facts<'_>, world: &dyn World, _: &mut dyn RngCore) -> Order {
         let mut order = Order::default();
+        let mut anything = Vec::new();
         for target in (0..world.targets()).map(TargetId) {
-            if world.serves(target, facts.model) {
-                order.targets.push(target);
-            } else {
-                order.left_out.push((target, LeftOut::Model));
+            match world.serves(target, facts.model) {
+                Serves::Listed => order.targets.push(target),
+                Serves::Anything => anything.push(target),
+                Serves::No => order.left_out.push((target, LeftOut::Model)),
             }
         }
+        order.targets.append(&mut anything);
         order
     }
 }

@@ -1,6 +1,6 @@
 //! The first target and no other: somebody named it on purpose.
 
-use super::{Facts, LeftOut, Order, Strategy, TargetId, World};
+use super::{Facts, LeftOut, Order, Serves, Strategy, TargetId, World};
 use rand::RngCore;
 
 pub(super) struct Single;
@@ -9,7 +9,7 @@ impl Strategy for Single {
     fn order(&self, facts: &Facts<'_>, world: &dyn World, _: &mut dyn RngCore) -> Order {
         let first = TargetId(0);
         let mut order = Order::default();
-        if world.targets() > 0 && world.serves(first, facts.model) {
+        if world.targets() > 0 && world.serves(first, facts.model) != Serves::No {
             order.targets.push(first);
         } else if world.targets() > 0 {
             order.left_out.push((first, LeftOut::Model));

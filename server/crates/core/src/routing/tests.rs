@@ -1,6 +1,6 @@
 //! One `check`, a table of worlds.
 
-use super::{Facts, LeftOut, TargetId, World, strategy};
+use super::{Facts, LeftOut, Serves, TargetId, World, strategy};
 use crate::config::Mode;
 use expect_test::{Expect, expect};
 use rand::{SeedableRng, rngs::StdRng};
@@ -23,8 +23,12 @@ impl World for Table {
         self.0.len()
     }
 
-    fn serves(&self, TargetId(i): TargetId, model: &str) -> bool {
-        self.0[i].1.iter().any(|m| m == "*" || m == model)
+    fn serves(&self, TargetId(i): TargetId, model: &str) -> Serves {
+        match &self.0[i].1 {
+            any if any.iter().any(|m| m == "*") => Serves::Anything,
+            listed if listed.iter().any(|m| m == model) => Serves::Listed,
+            _ => Serves::No,
+        }
     }
 }
 
@@ -56,4 +60,6 @@ fn fallback_is_every_target_that_serves_the_model_in_the_order_written() {
     check(Mode::Fallback, "a=m b=n c=*", "m", expect!["a c -b(model)"]);
     check(Mode::Fallback, "a=n b=n", "m", expect!["-a(model) -b(model)"]);
     check(Mode::Fallback, "b=m a=m", "m", expect!["b a"]);
+    check(Mode::Fallback, "any=* a=n b=m", "m", expect!["b any -a(model)"]);
+    check(Mode::Fallback, "one=* two=*", "m", expect!["one two"]);
 }

@@ -44,19 +44,22 @@ pub(super) struct Opened {
     pub(super) ready: Vec<Bytes>,
     /// Set when the stream is over already.
     pub(super) end: Option<End>,
+    /// There was content: not so in an answer that is whole and empty.
+    pub(super) content: bool,
 }
 
 impl Run {
     pub(super) async fn attempt_all(mut self, plan: Vec<TargetId>) -> Result<Answer, Failure> {
         let snapshot = std::sync::Arc::clone(&self.snapshot);
         let mut last = Error::new(Kind::NoTarget, "no target was left to try");
-        for id in plan {
+        'walk: for id in plan {
             let target = &snapshot.targets[id.0];
             let Ok(link) = &target.link else { continue };
             let mut number = 0;
             loop {
                 number += 1;
                 let model = target.upstream_model(&self.model);
+                self.refusal_headers.clear();
                 let started = self.ledger.begin_attempt(id, target, model);
                 last = match self.attempt(target, link, &started).await {
                     Ok(success) => return Ok(self.answer(success, &started, target)),
@@ -76,11 +79,15 @@ impl Run {
                         self.ledger.slept(wait);
                     }
                     Step::Next => break,
-                    Step::Stop => return Err(fail(&mut self.ledger, last)),
+                    Step::Stop => break 'walk,
                 }
             }
         }
-        Err(fail(&mut self.ledger, last))
+        let headers = std::mem::take(&mut self.refusal_headers);
+        Err(Failure {
+            headers,
+            ..fail(&mut self.ledger, last)
+        })
     }
 
     /// One call. The request's deadline holds over it; the target's own bound holds inside.
@@ -103,17 +110,26 @@ impl Run {
         let renamed = started.model() != self.call.model;
         let bound = target.timeout;
         if self.call.stream {
-            let response = bounded(bound, target, async {
-                link.transport.send(request).await.map_err(broken)
+            // Until its first content: a stream that has begun cannot be asked for elsewhere.
+            return bounded(bound, target, async {
+                let response = link.transport.send(request).await.map_err(broken)?;
+                let whole = is_json(response.headers());
+                let (headers, body) = self.head(link, response).await?;
+                if whole {
+                    let body = collect(body, LONGEST_ANSWER).await?;
+                    link.wire.decode(&self.call, renamed, body)?;
+                    return Err(Error::new(
+                        Kind::BadAnswer,
+                        "the upstream answered in one piece, and a stream was asked for",
+                    ));
+                }
+                let stream = open(link.wire.decoder(&self.call, renamed), body).await?;
+                Ok(Success::Stream {
+                    stream: Box::new(stream),
+                    headers,
+                })
             })
-            .await?;
-            let (headers, body) = self.head(link, response).await?;
-            let decoder = link.wire.decoder(&self.call, renamed);
-            let stream = open(decoder, body).await?;
-            return Ok(Success::Stream {
-                stream: Box::new(stream),
-                headers,
-            });
+            .await;
         }
         bounded(bound, target, async {
             let response = link.transport.send(request).await.map_err(broken)?;
@@ -140,6 +156,7 @@ impl Run {
         if parts.status == StatusCode::OK {
             return Ok((come_back(&parts.headers), body));
         }
+        self.refusal_headers = come_back(&parts.headers);
         let said = timeout(Duration::from_secs(15), collect_some(body))
             .await
             .unwrap_or_default();
@@ -163,7 +180,7 @@ impl Run {
                 }
             }
             Success::Stream { stream, headers } => {
-                self.ledger.committed(started);
+                self.ledger.committed(started, stream.content);
                 let (overhead, waited) = self.ledger.head_ready();
                 let name = target.name.clone();
                 let body = Body::Stream(relay::relay(
@@ -201,6 +218,7 @@ async fn open(mut decoder: Box<dyn StreamDecoder>, mut body: UpstreamBody) -> Re
                     decoder,
                     ready,
                     end,
+                    content: progress.content,
                 });
             }
             None if progress.content => {
@@ -209,6 +227,7 @@ async fn open(mut decoder: Box<dyn StreamDecoder>, mut body: UpstreamBody) -> Re
                     decoder,
                     ready,
                     end: None,
+                    content: true,
                 });
             }
             None => {}
@@ -288,6 +307,13 @@ fn broken(error: TransportError) -> Error {
         TransportFault::Broken => Kind::Broken,
     };
     Error::new(kind, error.message)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content_type = headers
+        .get(http::header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.starts_with("application/json"))
 }
 
 /// The upstream's headers that come back: its rate limits, and its own id for the request under a name of ours.

@@ -9,11 +9,16 @@ use crate::ports::UpstreamBody;
 use crate::request::Piece;
 use crate::snapshot::Snapshot;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use switchyard_core::error::Error;
 use switchyard_providers::{End, StreamDecoder};
+
+/// How long an upstream may take from its last frame to its body's end.
+const LINGER: Duration = Duration::from_millis(200);
 
 struct Relay {
     body: UpstreamBody,
@@ -36,6 +41,7 @@ pub(super) fn relay(
         decoder,
         ready,
         end,
+        ..
     } = opened;
     let mut relay = Relay {
         body,
@@ -60,6 +66,7 @@ impl Relay {
                 return Some(piece);
             }
             if self.over {
+                self.let_go();
                 return None;
             }
             match next(&mut self.body).await {
@@ -73,6 +80,17 @@ impl Relay {
                 }
                 Err(error) => self.queue(Vec::new(), Some(End::Failed(error))),
             }
+        }
+    }
+
+    /// An upstream's last word and the end of its body are two things. Waiting a moment for the second keeps the connection.
+    fn let_go(&mut self) {
+        let mut body = std::mem::replace(&mut self.body, futures_util::stream::empty().boxed());
+        let ended = |frame: Option<Option<_>>| frame.is_some_and(|frame: Option<_>| frame.is_none());
+        if !ended(body.next().now_or_never()) {
+            tokio::spawn(tokio::time::timeout(LINGER, async move {
+                while let Some(Ok(_)) = body.next().await {}
+            }));
         }
     }
 

@@ -63,6 +63,8 @@ struct ChunkView<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    object: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
     choices: Option<Vec<ChoiceView<'a>>>,
 }
 
@@ -172,21 +174,28 @@ impl Decoder {
 
     fn judge(&mut self, frame: &[u8], progress: &mut Progress) -> Fate {
         let Some(data) = sse::data(frame) else {
-            return Fate::Pass;
+            // Before content a comment only keeps a connection alive, and that is done here already.
+            return if self.content_bytes > 0 { Fate::Pass } else { Fate::Drop };
         };
         let data = data.trim_ascii();
         if data == DONE {
-            return Fate::Done;
+            return self.done();
         }
         if data.is_empty() {
             return Fate::Pass;
         }
+        if sse::event(frame) == Some(b"error") {
+            let said = Said::of_stray(data).unwrap_or_else(|| Said::of(&String::from_utf8_lossy(data)));
+            return Fate::End(End::Failed(said.into_error(None)));
+        }
         let Ok(chunk) = object::<ChunkView<'_>>(data) else {
-            self.skipped += 1;
-            return Fate::Drop;
+            return self.judge_stray(data);
         };
         if let Some(error) = chunk.error.filter(|error| !is_null(error)) {
             return Fate::End(End::Failed(Said::of(error.get()).into_error(None)));
+        }
+        if chunk.object.as_deref() == Some("error") {
+            return self.judge_stray(data);
         }
         for choice in chunk.choices.iter().flatten() {
             let finished = choice.finish_reason.as_ref().is_some_and(|reason| !reason.is_empty());
@@ -205,6 +214,27 @@ impl Decoder {
             return Fate::Pass;
         }
         Fate::Replace(sse::frame(&splice(&Bytes::copy_from_slice(data), edits)))
+    }
+
+    /// What is no chunk: an error without its usual wrapper, JSON that a later dialect may know, or no JSON at all.
+    fn judge_stray(&mut self, data: &[u8]) -> Fate {
+        if let Some(said) = Said::of_stray(data) {
+            return Fate::End(End::Failed(said.into_error(None)));
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok() {
+            return Fate::Pass;
+        }
+        self.skipped += 1;
+        Fate::Drop
+    }
+
+    /// `[DONE]` alone is no answer.
+    fn done(&self) -> Fate {
+        if self.choices.begun > 0 || self.usage.is_some() {
+            return Fate::Done;
+        }
+        let message = "the upstream ended its stream without an answer";
+        Fate::End(End::Failed(Error::new(Kind::BadAnswer, message)))
     }
 
     fn edits(&self, data: &[u8], chunk: &ChunkView<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
@@ -233,8 +263,13 @@ impl StreamDecoder for Decoder {
         if self.ended {
             return progress;
         }
-        let block = self.framer.push(bytes);
-        self.take(&block, &mut progress);
+        match self.framer.push(bytes) {
+            Ok(block) => self.take(&block, &mut progress),
+            Err(sse::Endless) => {
+                let message = "the upstream sent a frame without an end";
+                self.end(End::Failed(Error::new(Kind::BadAnswer, message)), &mut progress);
+            }
+        }
         progress
     }
 
@@ -244,6 +279,11 @@ impl StreamDecoder for Decoder {
             return progress;
         }
         let rest = self.framer.finish();
+        // An error may stand there as a whole document, over several lines.
+        if let Some(said) = Said::of_stray(rest.bytes.trim_ascii()) {
+            self.end(End::Failed(said.into_error(None)), &mut progress);
+            return progress;
+        }
         self.take(&rest, &mut progress);
         if !rest.frames.is_empty() && !progress.out.is_empty() {
             // The stream forgot its last blank line.

@@ -297,7 +297,11 @@ const STREAM: &str = "data: {\"model\":\"up\",\"choices\":[{\"index\":0,\"delta\
 #[test]
 fn a_stream_comes_down_untouched_when_usage_was_asked_for() {
     let (out, content, end, usage) = relay(ASKED, false, &[STREAM.as_bytes()]);
-    assert_eq!(out, STREAM);
+    assert_eq!(
+        out,
+        STREAM.replace(": ping\n\n", ""),
+        "but for a comment before content"
+    );
     assert!(content);
     assert_eq!(end, Some(End::Complete));
     assert_eq!((usage.total, usage.estimated), (Some(9), false));
@@ -308,8 +312,6 @@ fn usage_that_was_not_asked_for_stays_here_and_is_counted() {
     let (out, _, end, usage) = relay(PLAIN, false, &[STREAM.as_bytes()]);
     expect![[r#"
         data: {"model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
-
-        : ping
 
         data: {"model":"up","choices":[{"index":0,"delta":{"content":"hé"},"logprobs":null}]}
 
@@ -326,7 +328,7 @@ fn usage_that_was_not_asked_for_stays_here_and_is_counted() {
 #[test]
 fn a_renamed_model_is_spliced_into_every_frame() {
     let (out, ..) = relay(ASKED, true, &[STREAM.as_bytes()]);
-    assert_eq!(out, STREAM.replace("\"up\"", "\"m\""));
+    assert_eq!(out, STREAM.replace("\"up\"", "\"m\"").replace(": ping\n\n", ""));
 }
 
 #[test]
@@ -369,6 +371,36 @@ fn streams_that_end_early_or_badly_say_so() {
         "server_error: y"
     );
     assert_eq!(ended("data: {\"error\":\"z\"}\n\n".to_owned()).2, "server_error: z");
+    // Errors without their wrapper, and one over several lines at the end.
+    assert_eq!(
+        ended(format!(
+            "{text}\n\ndata: {{\"object\":\"error\",\"message\":\"v\",\"code\":400}}\n\n"
+        ))
+        .2,
+        "server_error: v"
+    );
+    assert_eq!(
+        ended("event: error\ndata: {\"type\":\"overloaded\",\"message\":\"e\"}\n\n".to_owned()).2,
+        "server_error: e"
+    );
+    assert_eq!(
+        ended("data: [{\"error\":{\"message\":\"l\"}}]\n\ndata: [DONE]\n\n".to_owned()).2,
+        "server_error: l"
+    );
+    assert_eq!(
+        ended(format!("{text}\n\n{{\n  \"error\": {{\"message\": \"p\"}}\n}}\n")).2,
+        "server_error: p"
+    );
+    // `[DONE]` alone is no answer, and JSON of an unknown shape is nobody's to throw away.
+    assert_eq!(
+        ended("data: [DONE]\n\n".to_owned()).2,
+        "bad_answer: the upstream ended its stream without an answer"
+    );
+    let odd = r#"data: {"choices":[{"index":-1,"delta":"x"}]}"#;
+    assert_eq!(
+        ended(format!("{text}\n\n{odd}\n\n{stop}\n\n")).0,
+        format!("{text}\n\n{odd}\n\n{stop}\n\ndata: [DONE]\n\n")
+    );
     // Usage without `choices` does not break anything.
     assert_eq!(
         ended(format!(
@@ -393,6 +425,14 @@ fn one_finished_choice_of_two_is_no_whole_answer() {
     ));
     let stream = [chunk(0, "\"stop\""), chunk(1, "\"length\"")].concat();
     assert_eq!(relay(PLAIN, false, &[stream.as_bytes()]).2, Some(End::Complete));
+}
+
+#[test]
+fn a_frame_of_several_lines_stays_one_when_it_is_changed() {
+    let stream =
+        "data: {\"model\":\"up\",\ndata: \"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let (out, ..) = relay(PLAIN, true, &[stream.as_bytes()]);
+    assert_eq!(out, format!("{}data: [DONE]\n\n", stream.replace("up", "m")));
 }
 
 proptest! {
