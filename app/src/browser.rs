@@ -12,6 +12,12 @@ mod native;
 mod web;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, wear_theme};
+pub use native::{
+    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, wear_theme,
+    write,
+};
 #[cfg(target_arch = "wasm32")]
-pub use web::{clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, wear_theme};
+pub use web::{
+    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, wear_theme,
+    write,
+};

@@ -56,8 +56,10 @@ def chat(text, **more):
 
 
 def tools(*calls):
-    numbered = [{"id": f"call_{nth}", "name": name, "arguments": arguments} for nth, (name, arguments) in enumerate(calls)]
-    return {"kind": "tools", "calls": numbered}
+    def call(nth, name, arguments):
+        return {"id": f"call_{nth}", "name": name, "arguments": arguments}
+
+    return {"kind": "tools", "calls": [call(nth, *named) for nth, named in enumerate(calls)]}
 
 
 def error(status, message, **more):

@@ -154,7 +154,6 @@ impl TestApp {
     }
 
     /// A request that the test builds by itself.
-    #[must_use]
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }

@@ -1,5 +1,11 @@
 //! The integration tests: one binary, because linking the gateway is what takes time.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is missing by panicking"
+)]
+
 mod architecture;
 mod auth;
 mod chat;

@@ -116,7 +116,13 @@ fn tests(project: &Project, options: &Options) -> Result<Outcome> {
 }
 
 fn debug_binary(project: &Project, _: &Options) -> Result<Outcome> {
-    cargo(project, &["build", "--bin", "switchyard"], &SERVER_SIDE, &[])?;
+    // The mock upstream is what the SDKs are tested in front of.
+    cargo(
+        project,
+        &["build", "--bin", "switchyard", "--bin", "mock-upstream"],
+        &SERVER_SIDE,
+        &[],
+    )?;
     Ok(Passed)
 }
 

@@ -2,7 +2,8 @@
 
 use super::go;
 use crate::api::query::Query;
-use leptos::prelude::window;
+use leptos::prelude::{ReadUntracked, use_context, window};
+use leptos_router::location::{BrowserUrl, LocationProvider};
 use switchyard_api::{ApiError, ErrorEnvelope};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
@@ -77,8 +78,18 @@ fn refusal(status: u16, body: &str) -> ApiError {
 }
 
 async fn sign_in<T>() -> T {
-    let here = window().location();
-    let next = here.pathname().unwrap_or_default() + &here.search().unwrap_or_default();
-    go(&Query::default().with("next", Some(next)).on("/signin"));
+    go(&Query::default().with("next", Some(wanted())).on("/signin"));
     std::future::pending().await
+}
+
+/// The page that someone is on, or on the way to. The router knows the second, and what asks on behalf of a page runs
+/// below it; `location` stays at the old page until the new one has its data.
+fn wanted() -> String {
+    if let Some(router) = use_context::<BrowserUrl>() {
+        let url = router.as_url().read_untracked();
+        let mark = if url.search().is_empty() { "" } else { "?" };
+        return [url.path(), mark, url.search()].concat();
+    }
+    let here = window().location();
+    here.pathname().unwrap_or_default() + &here.search().unwrap_or_default()
 }

@@ -1,6 +1,9 @@
 //! Stand-ins for the browser where there is none.
 
-use leptos::{ev::SubmitEvent, web_sys::HtmlElement};
+use leptos::{
+    ev::SubmitEvent,
+    web_sys::{Element, HtmlElement},
+};
 use std::time::{SystemTime, UNIX_EPOCH};
 use switchyard_api::Timestamp;
 
@@ -39,3 +42,11 @@ pub async fn copy(_text: String, _shown: Option<HtmlElement>) -> bool {
 pub fn field(_event: &SubmitEvent, _name: &str) -> Option<String> {
     None
 }
+
+pub fn changed(_field: &Element) -> bool {
+    false
+}
+
+pub fn tell_input(_field: &Element) {}
+
+pub fn write(_field: &Element, _text: &str) {}

@@ -5,7 +5,7 @@ use leptos::{ev::SubmitEvent, prelude::document, prelude::window};
 use switchyard_api::Timestamp;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{FormData, HtmlElement, HtmlFormElement};
+use web_sys::{Element, Event, FormData, HtmlElement, HtmlFormElement};
 
 const THEME: &str = "switchyard-theme";
 
@@ -88,4 +88,23 @@ pub async fn copy(text: String, shown: Option<HtmlElement>) -> bool {
 pub fn field(event: &SubmitEvent, name: &str) -> Option<String> {
     let form: HtmlFormElement = event.target()?.dyn_into().ok()?;
     FormData::new_with_form(&form).ok()?.get(name).as_string()
+}
+
+/// Whether a field holds something else than what the markup put there. A choice always does: it has no such memory, and
+/// its markup says what is chosen.
+pub fn changed(field: &Element) -> bool {
+    let of = |name: &str| Reflect::get(field, &name.into()).ok();
+    of("value") != of("defaultValue")
+}
+
+/// Tells a field's handlers that something was typed.
+pub fn tell_input(field: &Element) {
+    if let Ok(event) = Event::new("input") {
+        drop(field.dispatch_event(&event));
+    }
+}
+
+/// Puts a text into a field, or chooses it.
+pub fn write(field: &Element, text: &str) {
+    drop(Reflect::set(field, &"value".into(), &text.into()));
 }

@@ -1,5 +1,6 @@
 //! A labelled control. The label wraps it, so no ids are needed and the whole is one target.
 
+use crate::ui::typed::typed;
 use leptos::prelude::*;
 
 /// A control under its label.
@@ -16,18 +17,12 @@ pub fn Select(
     /// Value and text of each option.
     options: Vec<(String, String)>,
     #[prop(into)] value: Signal<String>,
-    #[prop(optional)] pick: Option<Callback<String>>,
 ) -> impl IntoView {
     let options = options.into_iter().map(|(this, text)| {
         let own = this.clone();
         let chosen = Signal::derive(move || value.with(|value| *value == own));
-        view! { <option value=this selected=chosen prop:selected=chosen>{text}</option> }.into_any()
+        view! { <option value=this selected=chosen>{text}</option> }.into_any()
     });
     let options = options.collect_view();
-    let change = move |event| {
-        if let Some(pick) = pick {
-            pick.run(event_target_value(&event));
-        }
-    };
-    view! { <select class="input" name=name on:change=change>{options}</select> }
+    view! { <select class="input" name=name use:typed=value>{options}</select> }
 }

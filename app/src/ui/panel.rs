@@ -15,7 +15,7 @@ pub fn Panel(
     view! {
         <section class=format!("panel {class}")>
             <header><h2>{title}</h2><div class="aside">{aside}</div></header>
-            <div class=if flush { "flush scroll" } else { "body" }>{children()}</div>
+            <div class=if flush { "flush" } else { "body" }>{children()}</div>
         </section>
     }
 }

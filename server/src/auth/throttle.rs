@@ -49,7 +49,7 @@ impl Throttles {
         let burst = nonzero(limits.burst.unwrap_or(DEFAULT_BURST));
         let all = limits.rps.and_then(NonZeroU32::new);
         let sign_ins = Quota::per_minute(nonzero(SIGN_INS_PER_MINUTE)).allow_burst(nonzero(SIGN_IN_BURST));
-        let failures = Quota::per_second(nonzero(DEFAULT_RPS)).allow_burst(nonzero(DEFAULT_BURST));
+        let failures = Quota::per_second(nonzero(DEFAULT_RPS)).allow_burst(burst);
         Self {
             all: all.map(|rps| Arc::new(RateLimiter::keyed(Quota::per_second(rps).allow_burst(burst)))),
             failures: Arc::new(RateLimiter::keyed(failures)),
@@ -100,4 +100,29 @@ fn network(ip: IpAddr) -> IpAddr {
 
 fn nonzero(value: u32) -> NonZeroU32 {
     NonZeroU32::new(value).unwrap_or(NonZeroU32::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, Throttles};
+
+    #[test]
+    fn an_address_that_has_spent_its_budget_is_not_looked_up() {
+        let throttles = Throttles::new(Limits {
+            rps: None,
+            burst: Some(2),
+        });
+        let (guesser, neighbour, other) = (
+            "2001:db8::1".parse().unwrap(),
+            "2001:db8::2".parse().unwrap(),
+            "2001:db8:0:1::1".parse().unwrap(),
+        );
+        while !throttles.refuses_failure(guesser) {
+            assert!(!throttles.is_spent(guesser));
+        }
+        assert!(throttles.is_spent(guesser));
+        assert!(throttles.is_spent(neighbour), "the same network");
+        assert!(!throttles.is_spent(other));
+        assert!(!throttles.refuses(guesser), "requests as such are not limited");
+    }
 }

@@ -7,10 +7,10 @@ use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use std::time::{Duration, Instant};
 use switchyard_core::error::{Error, Kind};
 use switchyard_engine::{Answer, Body as Answered, Caller, Piece, Request as Call};
@@ -18,6 +18,10 @@ use switchyard_providers::Surface;
 
 /// A body that takes longer is not going to come.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// As much of a body that is too large is still taken from its sender, and no longer.
+const MOST_DISCARDED: usize = 64 << 20;
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn chat(State(state): State<AppState>, request: Request) -> Response {
     answer(&state, Surface::Chat, request).await
@@ -67,33 +71,76 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
     }
 }
 
-/// The whole body, unless it is too large. A length that is announced is judged before a byte is read.
-async fn read_body(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Error> {
-    let too_large = || {
-        Error::new(
-            Kind::RequestTooLarge,
-            format!("the request is larger than {most} bytes; make it smaller, or raise `max_request_bytes`"),
-        )
-    };
+/// The whole body, unless it is too large or does not come.
+async fn read_body(headers: &HeaderMap, mut body: Body, most: usize) -> Result<Bytes, Error> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > most as u64) {
-        return Err(too_large());
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > most) {
+        // A client that waits to be asked for its body is not asked.
+        if !headers.contains_key(header::EXPECT) {
+            discard(body).await;
+        }
+        return Err(too_large(most));
     }
-    let read = tokio::time::timeout(UPLOAD_TIMEOUT, Limited::new(body, most).collect()).await;
-    let Ok(read) = read else {
-        let message = format!("the request's body was not there within {} s", UPLOAD_TIMEOUT.as_secs());
-        return Err(Error::new(Kind::InvalidRequest, message));
-    };
-    match read {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(Error::new(
+    match tokio::time::timeout(UPLOAD_TIMEOUT, collect(&mut body, announced.unwrap_or(0), most)).await {
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => {
+            discard(body).await;
+            Err(too_large(most))
+        }
+        Ok(Err(_)) => Err(Error::new(
             Kind::InvalidRequest,
             "the request's body broke off before its end",
         )),
+        Err(_) => {
+            let message = format!("the request's body was not there within {} s", UPLOAD_TIMEOUT.as_secs());
+            Err(Error::new(Kind::InvalidRequest, message))
+        }
     }
+}
+
+fn too_large(most: usize) -> Error {
+    let message = format!("the request is larger than {most} bytes; make it smaller, or raise `max_request_bytes`");
+    Error::new(Kind::RequestTooLarge, message)
+}
+
+/// `None` when there is more than fits. A body of one frame stays the bytes that it is.
+async fn collect(body: &mut Body, expected: usize, most: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut first: Option<Bytes> = None;
+    let mut all = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        let so_far = first.as_ref().map_or(all.len(), Bytes::len);
+        if so_far + data.len() > most {
+            return Ok(None);
+        }
+        match first.take() {
+            None if all.is_empty() => first = Some(data),
+            earlier => {
+                all.reserve(expected.saturating_sub(all.len()));
+                all.extend_from_slice(&earlier.unwrap_or_default());
+                all.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(Some(first.unwrap_or_else(|| all.freeze())))
+}
+
+/// Lets a client finish what it is sending, within bounds. One whose connection is closed while it still writes may never
+/// read the answer that says why.
+async fn discard(mut body: Body) {
+    let mut left = MOST_DISCARDED;
+    let read = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            if length > left {
+                break;
+            }
+            left -= length;
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, read).await;
 }
 
 fn respond(answer: Answer) -> Response {

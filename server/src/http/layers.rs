@@ -37,6 +37,7 @@ pub(crate) fn apply(router: Router, state: &AppState) -> Router {
 }
 
 /// The payload goes into the log, never to the caller.
+#[expect(clippy::needless_pass_by_value, reason = "this is how the layer hands it over")]
 fn panicked(payload: Box<dyn std::any::Any + Send>) -> Response {
     let message = payload
         .downcast_ref::<String>()

@@ -22,7 +22,8 @@ test("a model that is not there", async () => {
 
 test("embeddings", async (t) => {
   const model = modelOf(t);
-  const { data } = await client.embeddings.create({ model, input: ["a", "b"], dimensions: 4, encoding_format: "float" });
+  const input = ["a", "b"];
+  const { data } = await client.embeddings.create({ model, input, dimensions: 4, encoding_format: "float" });
   assert.deepEqual(data.map((entry) => entry.embedding), [[1, 0, 0, 0], [0, 1, 0, 0]]);
   const [request] = await seen(model);
   assert.equal(request.json.dimensions, 4);

@@ -5,6 +5,7 @@ use crate::ui::{
     button::{Button, Look},
     format,
     note::{Empty, Note, Tone},
+    scroll::Scroll,
     state::{Mark, State},
     table::{Ago, Column, Moment, heading},
 };
@@ -39,9 +40,9 @@ pub fn KeyList(as_of: Timestamp, keys: Vec<Key>, may_change: bool, asking: RwSig
             .into_iter()
             .map(|key| row(key, as_of, may_change, asking))
             .collect();
-        view! { <div class="scroll"><table class="table">{head()}<tbody>{rows}</tbody></table></div> }.into_any()
+        view! { <Scroll label="Keys"><table class="table">{head()}<tbody>{rows}</tbody></table></Scroll> }.into_any()
     };
-    view! { {note}<section class="panel" aria-label="Keys">{body}</section> }
+    view! { {note}<section class="panel">{body}</section> }
 }
 
 fn head() -> AnyView {

@@ -7,6 +7,7 @@ use crate::{
         format,
         note::{Empty, Failure, Note, Stale, Tone},
         panel::{Head, Panel},
+        scroll::Scroll,
         tile::{Tile, Tiles},
     },
 };
@@ -130,7 +131,7 @@ pub fn RecentRequests(as_of: Timestamp, rows: Vec<LogRow>, fault: Option<ApiErro
         }
         .into_any()
     } else {
-        view! { <LogTable as_of=as_of rows=rows/> }.into_any()
+        view! { <Scroll label="Newest requests"><LogTable as_of=as_of rows=rows/></Scroll> }.into_any()
     };
     view! { <Stale fault=fault/><Panel title="Newest requests" aside=aside flush=true>{body}</Panel> }
 }

@@ -6,6 +6,7 @@ use crate::ui::{
     field::Field,
     note::{Note, Tone},
     panel::Panel,
+    typed::typed,
 };
 use leptos::{
     ev::{KeyboardEvent, SubmitEvent},
@@ -55,7 +56,7 @@ pub fn Conversation(
                     {move || talk.problem.get().map(|problem| view! { <Note tone=Tone::Bad>{problem}</Note> }.into_any())}
                 </div>
                 <Field label="Message">
-                    <textarea class="input" name="message" rows="3" placeholder="Ask the gateway" prop:value=talk.draft
+                    <textarea class="input" name="message" rows="3" placeholder="Ask the gateway" use:typed=talk.draft.into()
                         on:input=move |event| talk.draft.set(event_target_value(&event)) on:keydown=key></textarea>
                 </Field>
                 <div class="row">
@@ -92,24 +93,24 @@ pub fn Request(talk: Talk, models: Vec<String>, model: Signal<String>, fault: Op
             <div class="stack">
                 {fault.map(|fault| view! { <Note tone=Tone::Warn>"The models did not load, so none are offered. "{fault}</Note> }.into_any())}
                 <Field label="Model">
-                    <input class="input" name="model" list="models" autocomplete="off" value=model prop:value=model on:input=move |event| talk.model.set(Some(event_target_value(&event)))/>
+                    <input class="input" name="model" list="models" autocomplete="off" value=model use:typed=model on:input=move |event| talk.model.set(Some(event_target_value(&event)))/>
                 </Field>
                 <datalist id="models">{options}</datalist>
                 <Field label="System prompt">
-                    <textarea class="input" name="system" rows="4" prop:value=system on:input=set(|s, typed| s.system = typed)></textarea>
+                    <textarea class="input" name="system" rows="4" use:typed=system on:input=set(|s, typed| s.system = typed)></textarea>
                 </Field>
                 <div class="row pair">
                     <Field label="Temperature">
-                        <input class="input" name="temperature" inputmode="decimal" placeholder="default" prop:value=temperature on:input=set(|s, typed| s.temperature = typed)/>
+                        <input class="input" name="temperature" inputmode="decimal" placeholder="default" use:typed=temperature on:input=set(|s, typed| s.temperature = typed)/>
                     </Field>
                     <Field label="Most tokens">
-                        <input class="input" name="max_tokens" inputmode="numeric" placeholder="default" prop:value=most on:input=set(|s, typed| s.most_tokens = typed)/>
+                        <input class="input" name="max_tokens" inputmode="numeric" placeholder="default" use:typed=most on:input=set(|s, typed| s.most_tokens = typed)/>
                     </Field>
                 </div>
                 <details>
                     <summary>"Tools"</summary>
                     <Field label="As JSON" hint="Calls are shown, not run.">
-                        <textarea class="input mono" name="tools" rows="5" placeholder="[{\"type\": \"function\", …}]" prop:value=tools on:input=set(|s, typed| s.tools = typed)></textarea>
+                        <textarea class="input mono" name="tools" rows="5" placeholder="[{\"type\": \"function\", …}]" use:typed=tools on:input=set(|s, typed| s.tools = typed)></textarea>
                     </Field>
                 </details>
             </div>

@@ -7,6 +7,7 @@ use crate::{
         format,
         note::{Note, Tone},
         panel::{Head, Panel},
+        scroll::Scroll,
         state::{Mark, State},
         table::{Column, heading},
         tile::{Tile, Tiles},
@@ -95,7 +96,7 @@ fn LongText(text: String) -> impl IntoView {
     let (head, cut) = format::head(&text, HEAD);
     let head = if cut { format!("{head}…") } else { head.to_owned() };
     let whole = cut
-        .then(|| view! { <details><summary>"Show all of it"</summary><pre>{text.clone()}</pre></details> }.into_any());
+        .then(|| view! { <details><summary>"Show all of it"</summary><pre tabindex="0" role="region" aria-label="All of it">{text.clone()}</pre></details> }.into_any());
     view! { <span class="text">{head}</span>{whole} }
 }
 
@@ -141,7 +142,7 @@ fn attempts_view(attempts: Vec<Attempt>) -> AnyView {
         Column::Number("Took"),
     ]);
     let rows: Vec<_> = attempts.into_iter().map(attempt_view).collect();
-    view! { <table class="table">{head}<tbody>{rows}</tbody></table> }.into_any()
+    view! { <Scroll label="Attempts"><table class="table">{head}<tbody>{rows}</tbody></table></Scroll> }.into_any()
 }
 
 fn attempt_view(attempt: Attempt) -> AnyView {

@@ -7,6 +7,8 @@ use crate::{
         field::{Field, Select},
         format,
         note::{Empty, Stale},
+        scroll::Scroll,
+        typed::typed,
     },
 };
 use leptos::{ev::SubmitEvent, prelude::*};
@@ -46,9 +48,9 @@ pub fn FilterForm(filter: Memo<Filter>, keys: Vec<Key>, search: Callback<Filter>
     };
     view! {
         <form class="filters" method="get" action="/requests" role="search" aria-label="Requests" on:submit=submit>
-            <Field label="Search"><input class="input" type="search" name="q" placeholder="Request id, model, error" value=q prop:value=q/></Field>
-            <Field label="Model"><input class="input" name="model" placeholder="any" value=model prop:value=model/></Field>
-            <Field label="Target"><input class="input" name="target" placeholder="any" value=target prop:value=target/></Field>
+            <Field label="Search"><input class="input" type="search" name="q" placeholder="Request id, model, error" value=q use:typed=q/></Field>
+            <Field label="Model"><input class="input" name="model" placeholder="any" value=model use:typed=model/></Field>
+            <Field label="Target"><input class="input" name="target" placeholder="any" value=target use:typed=target/></Field>
             <Field label="Key"><Select name="api_key_id" options=key_options(keys, filter) value=of(|f| &f.api_key_id)/></Field>
             <Field label="Outcome"><Select name="outcome" options=outcomes() value=of(|f| &f.outcome)/></Field>
             <Field label="Since"><Select name="since" options=ranges(filter) value=of(|f| &f.since)/></Field>
@@ -110,11 +112,11 @@ pub fn Rows(filter: Filter, as_of: Timestamp, page: LogPage, fault: Option<ApiEr
     let rows = if page.data.is_empty() {
         view! { <Empty title="Nothing here">{empty(&filter)}</Empty> }.into_any()
     } else {
-        view! { <div class="scroll"><LogTable as_of=as_of rows=page.data/></div> }.into_any()
+        view! { <Scroll label="Requests"><LogTable as_of=as_of rows=page.data/></Scroll> }.into_any()
     };
     view! {
         <Stale fault=fault/>
-        <section class="panel" aria-label="Requests">{rows}</section>
+        <section class="panel">{rows}</section>
         <nav class="row" aria-label="Paging">
             <span class="dim">{format::count(shown)}" of "{of}{format::count(page.summary.total_entries)}" shown, as of "{format::clock(as_of)}</span>
             <span class="grow"></span>

@@ -23,7 +23,9 @@ impl Timestamp {
             return None;
         }
         let moment = PrimitiveDateTime::new(date, time).assume_offset(offset);
-        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
+        i64::try_from(moment.unix_timestamp_nanos().div_euclid(1_000_000))
+            .ok()
+            .map(Self)
     }
 
     fn moment(self) -> OffsetDateTime {

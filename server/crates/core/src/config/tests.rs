@@ -1,5 +1,10 @@
 //! One `check`, a table of documents.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written where it is handed over"
+)]
+
 use super::{Config, Mode};
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;

@@ -1,5 +1,10 @@
 //! One `check`, a table of worlds.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written where it is handed over"
+)]
+
 use super::{Facts, LeftOut, Serves, TargetId, World, strategy};
 use crate::config::Mode;
 use expect_test::{Expect, expect};

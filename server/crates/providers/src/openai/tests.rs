@@ -1,5 +1,10 @@
 //! Requests as they go up, answers as they come down.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "an expectation is written where it is handed over"
+)]
+
 use super::OpenAi;
 use crate::{Call, End, Surface, Wire};
 use bytes::Bytes;
@@ -402,12 +407,20 @@ fn streams_that_end_early_or_badly_say_so() {
         format!("{text}\n\n{odd}\n\n{stop}\n\ndata: [DONE]\n\n")
     );
     // Usage without `choices` does not break anything.
-    assert_eq!(
-        ended(format!(
-            "{text}\n\n{stop}\n\ndata: {{\"usage\":{{\"total_tokens\":3}}}}\n\ndata: [DONE]\n\n"
+    let usage = r#"data: {"usage":{"total_tokens":3}}"#;
+    assert!(
+        !ended(format!(
+            "{text}
+
+{stop}
+
+{usage}
+
+data: [DONE]
+
+"
         ))
-        .3,
-        false
+        .3
     );
 }
 
