@@ -10,10 +10,11 @@ mod overview;
 mod session;
 
 use crate::auth::{Auth, Principal, require_read};
+use crate::http::layers::no_store;
 use crate::http::{Refusal, fallback};
 use crate::state::AppState;
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{get, post};
 use std::sync::Arc;
 use switchyard_api::{Gateway, Me, Model, ModelList, Scope, StoreState, Timestamp};
@@ -38,7 +39,10 @@ pub(crate) fn router(state: &AppState) -> Router {
         )
         .route("/admin/session/end", post(session::end_from_form))
         .method_not_allowed_fallback(fallback::wrong_method);
-    guarded.merge(sessions).with_state(state.clone())
+    guarded
+        .merge(sessions)
+        .layer(map_response(no_store))
+        .with_state(state.clone())
 }
 
 /// What the admin API does, whoever carries the answer.

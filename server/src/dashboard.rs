@@ -8,10 +8,11 @@ mod in_process;
 
 use crate::auth::{Principal, authenticate_page};
 use crate::http::fallback;
+use crate::http::layers::no_store;
 use crate::state::AppState;
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use http::request::Parts;
@@ -49,6 +50,8 @@ pub(crate) fn router(state: &AppState) -> Router {
         .layer(guard);
     // Pages only: assets were compressed when they were built.
     let pages: Router = public.merge(pages).with_state(options).layer(CompressionLayer::new());
+    let pages = pages.layer(map_response(no_store));
+    let missing = missing.layer(map_response(no_store));
     assets
         .merge(pages)
         .fallback(move |request: Request| page_or_nothing(missing, request))

@@ -41,6 +41,22 @@ async fn every_answer_has_an_id_and_security_headers() {
 }
 
 #[tokio::test]
+async fn what_operators_see_is_nobody_elses_to_keep() {
+    let app = TestApp::start(None, &[]).await;
+    for path in [
+        "/admin/keys",
+        "/admin/logs",
+        "/admin/dashboard",
+        "/admin/session",
+        "/metrics",
+        "/admin/keys/none",
+    ] {
+        assert_eq!(app.get(path).await.header("cache-control"), "no-store", "{path}");
+    }
+    assert_eq!(app.get("/v1/models").await.header("cache-control"), "");
+}
+
+#[tokio::test]
 async fn paths_and_methods_that_do_not_exist_say_so() {
     let app = TestApp::start(None, &[]).await;
     for (method, path, want, allow) in [

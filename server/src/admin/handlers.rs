@@ -12,15 +12,6 @@ use http::{HeaderValue, StatusCode, header};
 use serde::de::DeserializeOwned;
 use switchyard_api::{Dashboard, Key, LogDetail, LogPage, NewKey, Range, UpdateKey};
 
-/// Answers about keys and requests are nobody else's to keep.
-fn no_store(body: impl IntoResponse) -> Response {
-    let mut response = body.into_response();
-    response
-        .headers_mut()
-        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
 /// A JSON body, with a fault that names the field.
 fn body<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(bytes).map_err(|error| {
@@ -52,8 +43,8 @@ pub(super) async fn dashboard(
     state.services.dashboard(range).await.map(Json)
 }
 
-pub(super) async fn list_keys(State(state): State<AppState>) -> Result<Response, Refusal> {
-    Ok(no_store(Json(state.services.keys().await?)))
+pub(super) async fn list_keys(State(state): State<AppState>) -> Result<Json<Vec<Key>>, Refusal> {
+    state.services.keys().await.map(Json)
 }
 
 pub(super) async fn key(State(state): State<AppState>, Path(id): Path<String>) -> Result<Json<Key>, Refusal> {
@@ -67,7 +58,7 @@ pub(super) async fn create_key(
 ) -> Result<Response, Refusal> {
     let new: NewKey = body(&bytes)?;
     let created = state.services.create_key(&principal, new).await?;
-    Ok(no_store((StatusCode::CREATED, Json(created))))
+    Ok((StatusCode::CREATED, Json(created)).into_response())
 }
 
 pub(super) async fn update_key(

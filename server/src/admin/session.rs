@@ -12,7 +12,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use std::net::IpAddr;
 use switchyard_api::{Me, SessionCreated, Timestamp};
@@ -48,10 +48,7 @@ pub(super) async fn begin(State(state): State<AppState>, request: Request) -> Re
         return Refusal::throttled(6).into_response();
     }
     match begin_from_key(&state, request.headers(), ip_of(&request)).await {
-        Ok(created) => {
-            let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-            (StatusCode::CREATED, no_store, Json(created)).into_response()
-        }
+        Ok(created) => (StatusCode::CREATED, Json(created)).into_response(),
         Err(refusal) => refusal.into_response(),
     }
 }

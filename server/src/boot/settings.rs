@@ -111,7 +111,7 @@ impl Settings {
         let (database_path, unknown_database) = match reader.text("DATABASE_URL") {
             None => (None, None),
             Some(url) => match url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")) {
-                Some(path) if !path.is_empty() => (Some(PathBuf::from(path)), None),
+                Some(path) if !path.is_empty() && !path.contains('?') => (Some(PathBuf::from(path)), None),
                 _ => (
                     None,
                     url.split_once(':')
@@ -150,7 +150,7 @@ impl Settings {
             ));
         }
         if let Some(scheme) = unknown_database {
-            faults.push(format!("DATABASE_URL begins with {scheme}; this version keeps its data in SQLite: sqlite:<path>, or leave it unset"));
+            faults.push(format!("DATABASE_URL begins with {scheme}; this version keeps its data in SQLite: sqlite:<path> without parameters, or leave it unset"));
         }
         if !["debug", "info", "warn", "error"].contains(&settings.log_level.as_str()) {
             faults.push(format!(

@@ -47,6 +47,15 @@ fn panicked(payload: Box<dyn std::any::Any + Send>) -> Response {
     Refusal::internal().into_response()
 }
 
+/// Answers about keys, requests and sessions are nobody else's to keep.
+pub(crate) async fn no_store(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
 /// Probes are never refused.
 fn is_probe(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz" | "/health")
