@@ -28,9 +28,13 @@ use crate::observe::metrics::Metrics;
 use crate::state::{AppState, Components};
 use crate::upstream::Reqwest;
 use crate::{dashboard, data};
+use anyhow::Context;
 use axum::Router;
 use cores::Cores;
+use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -55,6 +59,8 @@ pub struct Running {
     pub first_key: Option<FirstKey>,
     state: AppState,
     cores: Cores,
+    /// Held for as long as this gateway uses its folder.
+    _alone: File,
     store: Store,
     records: Writer,
 }
@@ -98,6 +104,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
     // Bound first: a second gateway started by mistake must not touch the first one's database.
     let listener = bind(&settings).await?;
     let address = listener.local_addr()?;
+    let alone = lock(&settings.data_dir)?;
     let store = Store::open(&settings.database()).await?;
     let writer = Writer::start(store.clone(), WriterConfig::new(settings.data_dir.join("spool")));
     let first_key = first_key::create(&store, settings.master_key.is_some(), clock.as_ref()).await?;
@@ -151,6 +158,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         first_key,
         state,
         cores,
+        _alone: alone,
         store,
         records: writer,
     })
@@ -175,6 +183,30 @@ async fn bind(settings: &Settings) -> anyhow::Result<TcpListener> {
             settings.port
         )
     })
+}
+
+/// One gateway at a time uses a folder: two would give their records the same ids. The lock ends with the process, however
+/// that ends.
+fn lock(data_dir: &Path) -> anyhow::Result<File> {
+    let shown = data_dir.display();
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir)
+        .with_context(|| format!("{shown} cannot be created"))?;
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(data_dir.join("lock"));
+    let file = file.with_context(|| format!("{shown} cannot be written"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => anyhow::bail!(
+            "another gateway uses {shown}; stop it (one that drains still runs), or set DATA_DIR to another folder"
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("{shown} cannot be locked")),
+    }
 }
 
 fn announce(snapshot: &Snapshot) {
@@ -212,7 +244,9 @@ impl Running {
     /// Takes no more connections, lets what runs come to its end within the bound, and writes what is left to write.
     pub async fn stop(self) {
         self.state.readiness.draining.store(true, Ordering::Relaxed);
-        self.cores.drain(self.state.settings.drain_timeout).await;
+        self.cores
+            .drain(self.state.settings.drain_timeout, || self.state.engine.stop())
+            .await;
         if !self.records.close().await {
             tracing::warn!("some records were not written before the end; they are on the spool");
         }

@@ -202,6 +202,19 @@ impl TestApp {
         self.dir
     }
 
+    /// What another gateway in the same folder would be started with.
+    #[must_use]
+    pub fn environment(&self) -> HashMap<String, String> {
+        let pairs = [
+            ("PORT", "0".to_owned()),
+            ("DATA_DIR", self.dir.path().display().to_string()),
+        ];
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
     /// The gateway itself, to be stopped while requests run.
     ///
     /// # Panics

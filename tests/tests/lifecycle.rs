@@ -80,8 +80,30 @@ async fn what_outlasts_the_drain_is_cut_and_recorded() {
     let key = app.key.clone();
     let app = TestApp::start_in(app.stop().await, Some(&config), &[]).await;
     let page = app.send_as(&key, Method::GET, "/admin/logs", None).await.json();
-    assert_eq!(page["data"][0]["outcome"], "client_cancelled", "{page}");
+    let row = &page["data"][0];
+    assert_eq!(
+        (&row["outcome"], &row["error_code"]),
+        (&serde_json::json!("partial"), &serde_json::json!("routing_error")),
+        "not the client's fault: {page}"
+    );
     assert!(page["data"][0]["completion_tokens"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn two_gateways_do_not_share_a_folder() {
+    let app = TestApp::start(None, &[]).await;
+    let env = app.environment();
+    let settings = switchyard::boot::Settings::read(&env).unwrap();
+    let plan = switchyard::boot::Plan {
+        settings,
+        config: None,
+        env: &env,
+        pace: switchyard_engine::demo::Pace::Instant,
+    };
+    let Err(error) = switchyard::boot::start(plan).await else {
+        panic!("refused")
+    };
+    assert!(error.to_string().starts_with("another gateway uses "), "{error}");
 }
 
 #[tokio::test]

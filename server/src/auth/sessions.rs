@@ -96,7 +96,7 @@ impl Sessions {
         let session = tower_sessions::Session::new(None, Arc::clone(&self.inner), Some(Expiry::AtDateTime(expiry)));
         let failed = |error: &dyn std::fmt::Display| {
             tracing::error!(error = %error, "a session could not be kept");
-            Refusal::internal()
+            Refusal::store_unavailable()
         };
         let scopes: Vec<&'static str> = principal.scopes.into();
         session
@@ -131,7 +131,7 @@ impl Sessions {
             .await
             .map_err(|error: session_store::Error| {
                 tracing::error!(error = %error, "a session could not be ended");
-                Refusal::internal()
+                Refusal::store_unavailable()
             })
     }
 

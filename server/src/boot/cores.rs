@@ -12,6 +12,7 @@ use anyhow::Context;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::IntoResponse;
+use futures_util::future::join_all;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -30,6 +31,8 @@ use tracing::Instrument;
 /// A connection without a whole request head for this long is closed: a new one that says nothing, and one kept alive. Pools
 /// of clients keep theirs for about as long.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long before the cut it is announced.
+const MOMENT: Duration = Duration::from_millis(50);
 /// Wait after a failed accept, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -80,13 +83,19 @@ impl Cores {
         Ok(Self { acceptor, stop, done })
     }
 
-    /// Closes the listener and waits for open requests, no longer than `bound`.
-    pub(super) async fn drain(self, bound: Duration) {
+    /// Closes the listener and waits for open requests, no longer than `bound`. Says when that is over, before it cuts.
+    pub(super) async fn drain(self, bound: Duration, over: impl FnOnce()) {
         self.acceptor.abort();
         let _ = self.acceptor.await;
         let _ = self.stop.send(Some(bound));
-        for core in self.done {
-            let _ = core.await;
+        let mut done = std::pin::pin!(join_all(self.done));
+        // A moment before the cores do: what they cut then is known to be cut by us.
+        if tokio::time::timeout(bound.saturating_sub(MOMENT), &mut done)
+            .await
+            .is_err()
+        {
+            over();
+            done.await;
         }
     }
 }

@@ -158,6 +158,15 @@ impl Settings {
                 settings.log_level
             ));
         }
+        if let Some(nearly) = settings
+            .environment
+            .as_deref()
+            .filter(|name| is_nearly_production(name))
+        {
+            faults.push(format!(
+                "GATEWAY_ENV is \"{nearly}\"; write \"production\" for its checks, or another word"
+            ));
+        }
         faults.extend(settings.unfit_for_production());
         if faults.is_empty() { Ok(settings) } else { Err(faults) }
     }
@@ -187,6 +196,11 @@ impl Settings {
             .clone()
             .unwrap_or_else(|| self.data_dir.join("switchyard.db"))
     }
+}
+
+/// A word that means production and would switch nothing on.
+fn is_nearly_production(name: &str) -> bool {
+    name != "production" && ["prod", "production", "prd"].contains(&name.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
 const HEADERS: &str = "Content-Type, Authorization, X-API-Key, X-Provider, X-User-ID, X-Session-ID, Baggage, \
                        X-Gateway-Metadata, Traceparent, Tracestate, X-Request-ID";
 const EXPOSED: &str = "X-Request-ID, X-Gateway-Provider, X-Gateway-Target, X-Gateway-Model, X-Gateway-Attempts, \
-                       X-Gateway-Overhead-Ms, Retry-After, Server-Timing";
+                       X-Gateway-Overhead-Ms, X-Gateway-Upstream-Request-ID, Retry-After, Server-Timing";
 
 /// `CORS_ORIGINS`.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +42,7 @@ pub(crate) async fn layer(State(origins): State<Origins>, request: Request, next
         return next.run(request).await;
     };
     let preflight = request.method() == Method::OPTIONS;
+    let wanted = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let mut response = if preflight {
         StatusCode::NO_CONTENT.into_response()
     } else {
@@ -50,17 +51,21 @@ pub(crate) async fn layer(State(origins): State<Origins>, request: Request, next
     let headers = response.headers_mut();
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     if origins.allow(&origin) {
-        permit(headers, origin, preflight);
+        permit(headers, origin, preflight.then_some(wanted));
     }
     response
 }
 
-fn permit(headers: &mut HeaderMap, origin: HeaderValue, preflight: bool) {
+/// An origin on the list may send what it likes: client libraries bring headers of their own, and the list is the decision.
+fn permit(headers: &mut HeaderMap, origin: HeaderValue, preflight: Option<Option<HeaderValue>>) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
-    if preflight {
+    if let Some(wanted) = preflight {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
-        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(HEADERS));
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            wanted.unwrap_or(HeaderValue::from_static(HEADERS)),
+        );
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     }
 }

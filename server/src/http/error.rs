@@ -85,6 +85,16 @@ impl Refusal {
         )
     }
 
+    pub(crate) fn store_unavailable() -> Self {
+        let message = "the database cannot be reached at the moment; try again shortly";
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_error",
+            "store_unavailable",
+            message,
+        )
+    }
+
     pub(crate) fn with_param(self, param: &str) -> Self {
         Self {
             param: Some(param.to_owned()),
@@ -97,13 +107,7 @@ impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         let cause: &dyn std::error::Error = &error;
         tracing::error!(error = cause, "the database did not do what was asked");
-        let message = "the database cannot be reached at the moment; try again shortly";
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "server_error",
-            "store_unavailable",
-            message,
-        )
+        Self::store_unavailable()
     }
 }
 

@@ -4,11 +4,12 @@
 //! with the outcome; or its drop, because a client that goes away drops everything it was waiting for, and code after an
 //! await does not run then.
 
+use crate::pipeline::Open;
 use crate::ports::Records;
 use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
 use crate::request::{Attribution, Request};
 use crate::snapshot::{Snapshot, Target};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use switchyard_core::error::{Error, Kind, Source};
@@ -26,7 +27,7 @@ const LONGEST_ERROR: usize = 1_000;
 pub(crate) struct Ledger {
     record: RequestRecord,
     sink: Arc<dyn Records>,
-    in_flight: Arc<AtomicUsize>,
+    open: Arc<Open>,
     snapshot: Arc<Snapshot>,
     arrived: Instant,
     shared: Arc<Shared>,
@@ -83,13 +84,8 @@ pub(crate) struct Started {
 }
 
 impl Ledger {
-    pub(crate) fn open(
-        request: &Request,
-        snapshot: Arc<Snapshot>,
-        sink: Arc<dyn Records>,
-        in_flight: Arc<AtomicUsize>,
-    ) -> Self {
-        in_flight.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn open(request: &Request, snapshot: Arc<Snapshot>, sink: Arc<dyn Records>, open: Arc<Open>) -> Self {
+        open.begin();
         let record = RequestRecord {
             request_id: request.id.clone(),
             arrived_at_ms: request.arrived_at_ms,
@@ -104,7 +100,7 @@ impl Ledger {
         Self {
             record,
             sink,
-            in_flight,
+            open,
             snapshot,
             arrived: request.arrived,
             shared,
@@ -194,6 +190,14 @@ impl Ledger {
             error.kind.as_str().clone_into(&mut attempt.outcome);
             attempt.error = Some(shorten(&error.message));
         }
+        tracing::warn!(
+            request.id = self.record.request_id,
+            target.name = self.record.target,
+            outcome = error.kind.as_str(),
+            upstream.status = error.status,
+            error = error.message,
+            "an attempt failed"
+        );
         if let Some(mark) = self.marks.get_mut(started.target.0) {
             mark.fate = Fate::Failed(shorten(&error.message));
         }
@@ -295,7 +299,7 @@ impl Ledger {
             return;
         }
         self.closed = true;
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.open.end();
         self.record.outcome = outcome;
         self.record.duration_us = micros(self.arrived.elapsed());
         self.record.verdicts = self.verdicts();
@@ -312,10 +316,7 @@ impl Ledger {
             let (state, reason) = match &mark.fate {
                 Fate::Waiting => (VerdictState::NotNeeded, "not needed".to_owned()),
                 Fate::Excluded(reason) => (VerdictState::Excluded, reason.clone()),
-                Fate::Trying => (
-                    VerdictState::Failed,
-                    "was being asked when the client went away".to_owned(),
-                ),
+                Fate::Trying => (VerdictState::Failed, "was still being asked".to_owned()),
                 Fate::Failed(message) => (VerdictState::Failed, format!("failed{times}: {message}")),
                 Fate::Chosen => (VerdictState::Chosen, format!("answered{times}")),
             };
@@ -346,6 +347,15 @@ impl Drop for Ledger {
         }
         if std::thread::panicking() {
             self.close_failed(&Error::new(Kind::Internal, "the gateway failed at this request"));
+            return;
+        }
+        if self.open.is_stopping() {
+            let error = Error::new(Kind::Internal, "the gateway was stopped before the answer was whole");
+            if self.streaming {
+                self.close_partial(&error, self.record.usage);
+            } else {
+                self.close_failed(&error);
+            }
             return;
         }
         // 499: the client closed the connection. Unless a head went out, it saw no status at all.

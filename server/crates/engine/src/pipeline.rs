@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::routing::{Facts, TargetId};
@@ -26,7 +26,29 @@ pub struct Engine {
     snapshot: ArcSwap<Snapshot>,
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
-    in_flight: Arc<AtomicUsize>,
+    open: Arc<Open>,
+}
+
+/// What is under way.
+#[derive(Default)]
+pub(crate) struct Open {
+    requests: AtomicUsize,
+    /// The gateway is stopping: what is cut from now on is cut by it.
+    stopping: AtomicBool,
+}
+
+impl Open {
+    pub(crate) fn begin(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end(&self) {
+        self.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
 }
 
 /// One request on its way.
@@ -51,7 +73,7 @@ impl Engine {
             snapshot: ArcSwap::from_pointee(snapshot),
             records,
             clock,
-            in_flight: Arc::default(),
+            open: Arc::default(),
         }
     }
 
@@ -63,13 +85,18 @@ impl Engine {
     /// Requests that have begun and not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        self.open.requests.load(Ordering::Relaxed)
+    }
+
+    /// What still runs when the gateway ends was not given up by its caller.
+    pub fn stop(&self) {
+        self.open.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Records a request that cannot enter the pipeline: its body did not come through.
     pub fn refuse(&self, request: &Request, error: Error) -> Failure {
-        let (records, in_flight) = (Arc::clone(&self.records), Arc::clone(&self.in_flight));
-        fail(&mut Ledger::open(request, self.snapshot(), records, in_flight), error)
+        let (records, open) = (Arc::clone(&self.records), Arc::clone(&self.open));
+        fail(&mut Ledger::open(request, self.snapshot(), records, open), error)
     }
 
     /// Answers a request. Dropping the future, or the stream it gave, cancels what runs upstream and closes the record.
@@ -82,7 +109,7 @@ impl Engine {
             &request,
             Arc::clone(&snapshot),
             Arc::clone(&self.records),
-            Arc::clone(&self.in_flight),
+            Arc::clone(&self.open),
         );
         let call = match Call::parse(request.surface, request.body) {
             Ok(call) => call,

@@ -111,13 +111,18 @@ impl Length {
     }
 }
 
-/// The words that a text is about, in its own spelling: the first four that are neither short nor common.
+/// Longest word of a prompt that an answer quotes, in bytes.
+const LONGEST_TOPIC: usize = 40;
+
+/// The words that a text is about, in its own spelling: the first four that are neither short nor common, nor longer than
+/// anybody would quote.
 pub(super) fn topics(text: &str) -> Vec<&str> {
     let mut topics: Vec<&str> = Vec::new();
     for word in text.split(|char: char| !char.is_alphanumeric() && char != '-') {
         let word = word.trim_matches('-');
         let lower = word.to_lowercase();
-        let telling = word.chars().count() > 3 && !phrases::COMMON_WORDS.contains(&lower.as_str());
+        let quotable = word.chars().count() > 3 && word.len() <= LONGEST_TOPIC;
+        let telling = quotable && !phrases::COMMON_WORDS.contains(&lower.as_str());
         if telling && !topics.iter().any(|known| known.to_lowercase() == lower) {
             topics.push(word);
         }
