@@ -1,8 +1,9 @@
 //! One chain for `/v1`, `/admin` and the dashboard: who is it, and what may they do.
 //!
 //! A credential comes as `Authorization: Bearer`, `x-api-key`, `api-key` or the session cookie, in this order; the first
-//! that is there counts. Its shape decides where it is looked up: a virtual key by the hash of all of it, a session by the
-//! hash of its id. What has neither shape is compared with the master key, in constant time, and never reaches the
+//! that is there counts. A key that is remembered is known by its hash. For all others the address must have budget left for
+//! failures; then the token is compared with the master key, in constant time, and its shape decides where it is looked up:
+//! a virtual key by the hash of all of it, a session by the hash of its id. What has neither shape never reaches the
 //! database.
 
 mod keys;
