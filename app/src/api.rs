@@ -1,13 +1,20 @@
 //! What pages may ask for. One trait, two implementations: in-process on the server, fetch in the browser.
 //! A page takes [`api`] from the context and never knows which one it got.
 
+pub mod asked;
 #[cfg(target_arch = "wasm32")]
 pub mod browser;
+mod explain;
 pub mod query;
+pub mod read;
+
+pub use explain::ExplainCall;
 
 use leptos::prelude::expect_context;
 use std::{future::Future, pin::Pin, sync::Arc};
-use switchyard_api::{ApiError, Dashboard, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range};
+use switchyard_api::{
+    ApiError, Dashboard, Explained, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range, Targets,
+};
 
 /// Boxed and `Send`, because a leptos `Resource` asks for it on both sides.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>> + Send>>;
@@ -30,6 +37,10 @@ pub trait AdminApi: Send + Sync {
     fn revoke_key(&self, id: String) -> Answer<Key>;
     /// `GET /v1/models`.
     fn models(&self) -> Answer<ModelList>;
+    /// `GET /admin/targets`.
+    fn targets(&self) -> Answer<Targets>;
+    /// `POST /v1/route/explain`.
+    fn explain(&self, call: ExplainCall) -> Answer<Explained>;
 }
 
 /// Shared handle to the admin API.

@@ -13,11 +13,11 @@ mod web;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::{
-    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, wear_theme,
-    write,
+    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, tick,
+    wear_theme, write,
 };
 #[cfg(target_arch = "wasm32")]
 pub use web::{
-    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, wear_theme,
-    write,
+    changed, clock_ms, copy, field, go, hidden, now, origin, remember_theme, remembered_theme, tell_input, tick,
+    wear_theme, write,
 };

@@ -33,7 +33,7 @@ use leptos_router::{
     components::{ParentRoute, Route, Router, Routes},
     path,
 };
-use pages::{keys, not_found::NotFound, overview, playground, request, requests, signin::SignIn};
+use pages::{keys, not_found::NotFound, overview, playground, request, requests, routing, signin::SignIn};
 use ui::{frame::Frame, ready, theme};
 
 /// The whole dashboard, below `<body>`.
@@ -58,6 +58,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("") view=overview::page::Overview ssr=SsrMode::Async/>
                     <Route path=path!("requests") view=requests::page::Requests ssr=SsrMode::Async/>
                     <Route path=path!("requests/:id") view=request::page::Request ssr=SsrMode::Async/>
+                    <Route path=path!("routing") view=routing::page::Routing ssr=SsrMode::Async/>
                     <Route path=path!("playground") view=playground::page::Playground ssr=SsrMode::Async/>
                     <Route path=path!("keys") view=keys::page::Keys ssr=SsrMode::Async/>
                 </ParentRoute>

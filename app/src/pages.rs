@@ -6,4 +6,5 @@ pub mod overview;
 pub mod playground;
 pub mod request;
 pub mod requests;
+pub mod routing;
 pub mod signin;

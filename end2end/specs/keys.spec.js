@@ -31,7 +31,7 @@ test("a key's life: made, shown once, used, seen, revoked, refused", async ({ pa
   await expect(page).toHaveURL(`/requests/${id}`);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("demo, answered by demo");
   const candidates = page.getByRole("table", { name: /^Candidates in order/ });
-  await expect(candidates.getByRole("row", { name: /^demo answered:/ })).toBeVisible();
+  await expect(candidates.getByRole("row", { name: /^1 ?demo answered:/ })).toBeVisible();
   const attempts = panel(page, "Attempts").getByRole("row");
   await expect(attempts).toHaveCount(2);
   await expect(attempts.last()).toContainText("success (200)");
@@ -48,6 +48,19 @@ test("a key's life: made, shown once, used, seen, revoked, refused", async ({ pa
   await expect(revoke).toBeHidden();
   await expect(row).toContainText("Revoked");
   await expect(row.getByRole("button")).toHaveCount(0);
+});
+
+test("a key may have a project, which stands below its name", async ({ page, gateway }) => {
+  await load(page, "/keys");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await create(page).getByLabel("Name").fill("routed");
+  await create(page).getByText("Routing").click();
+  await create(page).getByLabel("Project").fill("storefront");
+  await create(page).getByRole("button", { name: "Create key" }).click();
+  await page.getByRole("dialog", { name: "routed is ready" }).getByRole("button", { name: "Done" }).click();
+  await expect(page.getByRole("row", { name: /^routed/ })).toContainText("project storefront");
+  const keys = await gateway.json("/admin/keys");
+  expect(keys.find(({ name }) => name === "routed")).toMatchObject({ project: "storefront", route: null });
 });
 
 test("what is copied is the key", async ({ page, context }) => {

@@ -30,6 +30,17 @@ test("without JavaScript one can sign in, look at everything, and sign out", asy
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("demo, answered by demo");
   await expect(page.getByRole("table", { name: /^Candidates in order/ })).toContainText("demo");
 
+  await page.getByRole("link", { name: "Dry run" }).click();
+  await expect(page).toHaveURL("/routing?model=demo");
+  const dryRun = page.getByRole("form", { name: "Dry run" });
+  await dryRun.getByLabel("Prompt").fill("A <b> & a </textarea>");
+  await dryRun.getByLabel("As a stream").check();
+  await dryRun.getByRole("button", { name: "Explain" }).click();
+  await expect(page).toHaveURL(/\/routing\?model=demo&prompt=A\+%3Cb%3E.*&stream=on/);
+  await expect(dryRun.getByLabel("Prompt")).toHaveValue("A <b> & a </textarea>");
+  await expect(dryRun.getByLabel("As a stream")).toBeChecked();
+  await expect(page.getByRole("table", { name: "Candidates in order, and why" })).toContainText("demo");
+
   await page.getByRole("link", { name: "Keys", exact: true }).click();
   await expect(page.getByRole("link", { name: "without-js", exact: true })).toBeVisible();
   await expect(noscript(page)).toHaveText(/needs JavaScript/);

@@ -12,6 +12,9 @@ const PAGES = {
   "request, failed": ({ failed }) => `/requests/${failed}`,
   "request, cut": ({ cut }) => `/requests/${cut}`,
   "request, missing": () => "/requests/0123456789abcdef0123456789abcdef",
+  routing: () => "/routing",
+  "routing, a dry run": () => "/routing?model=demo&prompt=%3CWhich%3E%20%26%20why%3F&stream=on",
+  "routing, refused": () => "/routing?model=never-asked-for",
   playground: () => "/playground",
   keys: () => "/keys",
   "not found": () => "/nowhere",
@@ -56,7 +59,7 @@ test("from page to page without a load, and back", async ({ page }) => {
   await load(page, "/");
   const loads = [];
   page.on("request", (request) => request.isNavigationRequest() && loads.push(request.url()));
-  for (const name of ["Requests", "Playground", "Keys", "Overview"]) {
+  for (const name of ["Requests", "Routing", "Playground", "Keys", "Overview"]) {
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).click();
     await expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
     await expect(page.getByRole("main")).toBeFocused();
@@ -103,6 +106,7 @@ test("what cannot be loaded says so, and the rest stays", async ({ page, complai
 
 for (const { where, label } of [
   { where: "/requests", label: "Model" },
+  { where: "/routing", label: "Prompt" },
   { where: "/playground", label: "Message" },
 ]) {
   test(`what was typed on ${where} before the code came is still there`, async ({ page }) => {

@@ -77,7 +77,7 @@ test("a request that failed says why", async ({ page, gateway }) => {
   await load(page, `/requests/${id}`);
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("demo-429, failed after 1 attempt");
   await expect(page.getByText(/Rate limit reached for demo-429/).first()).toBeVisible();
-  await expect(page.getByRole("row", { name: /^demo failed:/ })).toBeVisible();
+  await expect(page.getByRole("row", { name: /^1 ?demo failed:/ })).toBeVisible();
   await page.getByRole("link", { name: "Open in playground" }).click();
   await expect(page.getByLabel("Model")).toHaveValue("demo-429");
 });

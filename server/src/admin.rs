@@ -8,6 +8,7 @@ mod keys;
 mod logs;
 mod overview;
 mod session;
+mod targets;
 
 use crate::auth::{Auth, Principal, require_read};
 use crate::http::layers::no_store;
@@ -29,6 +30,7 @@ pub(crate) fn router(state: &AppState) -> Router {
         .route("/admin/keys/{id}/revoke", post(handlers::revoke_key))
         .route("/admin/logs", get(handlers::list_logs))
         .route("/admin/logs/{id}", get(handlers::log))
+        .route("/admin/targets", get(handlers::targets))
         .route("/metrics", get(handlers::metrics))
         .method_not_allowed_fallback(fallback::wrong_method)
         .route_layer(from_fn_with_state(state.clone(), require_read));

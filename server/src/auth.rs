@@ -50,6 +50,21 @@ struct MasterKey {
     id: String,
 }
 
+impl MasterKey {
+    fn principal(&self) -> Principal {
+        Principal {
+            credential: Credential::Master,
+            credential_id: self.id.clone(),
+            subject: "master key".to_owned(),
+            scopes: Scopes::ADMIN,
+            project: None,
+            route: None,
+            session: None,
+            by_cookie: false,
+        }
+    }
+}
+
 impl Auth {
     pub(crate) fn new(keys: Keys, sessions: Sessions, throttles: Throttles, master: Option<&str>, open: bool) -> Self {
         let master = master.map(|key| {
@@ -141,14 +156,7 @@ impl Auth {
     fn by_master_key(&self, token: &str) -> Option<Principal> {
         let master = self.master.as_ref()?;
         let same: bool = token::hash(token).ct_eq(&master.hash).into();
-        same.then(|| Principal {
-            credential: Credential::Master,
-            credential_id: master.id.clone(),
-            subject: "master key".to_owned(),
-            scopes: Scopes::ADMIN,
-            session: None,
-            by_cookie: false,
-        })
+        same.then(|| master.principal())
     }
 
     /// A session is as good as the credential behind it, each time anew: revoking a key ends what was made from it.
@@ -157,22 +165,12 @@ impl Auth {
             return Ok(None);
         };
         let behind = match &self.master {
-            Some(master) if session.credential_id == master.id => {
-                Some((Credential::Master, "master key".to_owned(), Scopes::ADMIN))
-            }
-            _ => self
-                .keys
-                .find_by_id(&session.credential_id)
-                .await?
-                .map(|key| (Credential::Key, key.subject, key.scopes)),
+            Some(master) if session.credential_id == master.id => Some(master.principal()),
+            _ => self.keys.find_by_id(&session.credential_id).await?,
         };
-        Ok(behind.map(|(credential, subject, scopes)| Principal {
-            credential,
-            credential_id: session.credential_id.clone(),
-            subject,
-            scopes,
+        Ok(behind.map(|principal| Principal {
             session: Some(session),
-            by_cookie: false,
+            ..principal
         }))
     }
 }

@@ -59,6 +59,8 @@ pub struct Running {
     pub first_key: Option<FirstKey>,
     state: AppState,
     cores: Cores,
+    transport: Arc<Reqwest>,
+    demo: Arc<DemoTransport>,
     /// Held for as long as this gateway uses its folder.
     _alone: File,
     store: Store,
@@ -111,18 +113,21 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
 
     let metrics = Arc::new(Metrics::new());
     let transport = Arc::new(Reqwest::default());
+    let demo = Arc::new(DemoTransport::new(pace));
     let parts = Parts {
         env,
-        transport,
-        demo: Arc::new(DemoTransport::new(pace)),
+        transport: transport.clone(),
+        demo: Arc::clone(&demo),
     };
-    let snapshot = Snapshot::build(config.as_ref(), &parts)?;
-    announce(&snapshot);
+    let snapshot = Snapshot::build(config.as_ref(), &parts, None)?;
     let records = Arc::new(Recorder {
         metrics: Arc::clone(&metrics),
         writer: writer.clone(),
     });
     let engine = Arc::new(Engine::new(snapshot, records, clock.clone()));
+    announce(&engine);
+    let watched = Arc::clone(&engine);
+    tokio::spawn(async move { watched.watch().await });
 
     let keys = Keys::new(store.clone(), control.clone(), clock.clone());
     let sessions = Sessions::new(store.clone(), control.clone(), clock.clone());
@@ -158,6 +163,8 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         first_key,
         state,
         cores,
+        transport,
+        demo,
         _alone: alone,
         store,
         records: writer,
@@ -209,14 +216,26 @@ fn lock(data_dir: &Path) -> anyhow::Result<File> {
     }
 }
 
-fn announce(snapshot: &Snapshot) {
-    for target in snapshot.status() {
-        match &target.unavailable {
-            Some(reason) => tracing::warn!(target.name = target.name, reason, "a target cannot be called"),
-            None if target.simulated => {
+fn announce(engine: &Engine) {
+    for target in engine.targets().targets {
+        match &target.reason {
+            Some(reason) if !target.is_callable() => {
+                tracing::warn!(target.name = target.name, reason, "a target cannot be called");
+            }
+            _ if target.simulated => {
                 tracing::info!(target.name = target.name, "answers of this target are simulated");
             }
-            None => tracing::info!(target.name = target.name, "target ready"),
+            _ => tracing::info!(target.name = target.name, "target ready"),
+        }
+        for credential in &target.credentials {
+            if let Some((reason, None)) = &credential.out {
+                tracing::warn!(
+                    target.name = target.name,
+                    credential.id = credential.id,
+                    reason,
+                    "a credential is missing"
+                );
+            }
         }
     }
 }
@@ -233,6 +252,23 @@ impl Running {
     /// Resolves when every record pushed so far is in the database or on the spool.
     pub async fn flushed(&self) {
         self.records.flushed().await;
+    }
+
+    /// Puts another configuration in force. Requests under way end on the one before; targets whose own block is the same
+    /// keep what was learned of them.
+    ///
+    /// # Errors
+    /// When it does not come to life; the one before stays in force.
+    pub fn reload(&self, config: Option<&Config>, env: &dyn Env) -> anyhow::Result<()> {
+        let parts = Parts {
+            env,
+            transport: self.transport.clone(),
+            demo: Arc::clone(&self.demo),
+        };
+        let engine = &self.state.engine;
+        engine.swap(Snapshot::build(config, &parts, Some(&engine.snapshot()))?);
+        announce(engine);
+        Ok(())
     }
 
     /// Requests that have begun and not ended.

@@ -2,6 +2,7 @@
 //!
 //! A surface is a path and a word. Every one of them goes through [`surface::answer`] into the same pipeline.
 
+mod explain;
 mod models;
 mod surface;
 
@@ -17,6 +18,8 @@ pub(crate) fn router(state: &AppState) -> Router {
     let spending = Router::new()
         .route("/v1/chat/completions", post(surface::chat))
         .route("/v1/embeddings", post(surface::embeddings))
+        // Nothing is spent, and whoever may call may ask what a call would do.
+        .route("/v1/route/explain", post(explain::explain))
         .method_not_allowed_fallback(fallback::wrong_method)
         .route_layer(from_fn_with_state(state.clone(), require_invoke));
     let reading = Router::new()

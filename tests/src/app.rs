@@ -14,6 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Once;
+use std::time::Duration;
 use switchyard::boot::{self, Plan, Running, Settings};
 use switchyard_core::config::Config;
 use switchyard_engine::demo::Pace;
@@ -181,10 +182,18 @@ impl TestApp {
     /// # Panics
     /// When the log does not know the request.
     pub async fn logged_by_id(&self, id: &str) -> Value {
-        self.running.as_ref().expect("a running gateway").flushed().await;
-        let log = self.get(&format!("/admin/logs/{id}")).await;
-        assert_eq!(log.status, StatusCode::OK, "{}", log.text());
-        log.json()
+        let running = self.running.as_ref().expect("a running gateway");
+        // On a busy machine a record may come by way of the spool.
+        for _ in 0..1_000 {
+            running.flushed().await;
+            let log = self.get(&format!("/admin/logs/{id}")).await;
+            if log.status == StatusCode::OK {
+                return log.json();
+            }
+            assert_eq!(log.status, StatusCode::NOT_FOUND, "{}", log.text());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the log does not know request {id}")
     }
 
     /// Waits until no request is under way.

@@ -82,7 +82,7 @@ async fn a_whole_answer_that_is_none_is_a_failure() {
                 ["{\"error\":{\"message\":\"quota\",\"code\":\"insufficient_quota\"}}"],
             ),
             "429 rate_limit_exceeded",
-            "rate_limit",
+            "quota",
         ),
         (Reply::chat("half of it").close_after(1), "502 upstream_error", "broken"),
     ] {

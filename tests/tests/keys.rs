@@ -2,7 +2,16 @@
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use switchyard_tests::TestApp;
+use switchyard_tests::app::{chat_body, read};
+use switchyard_tests::{Answer, TestApp};
+
+/// Two routes besides the default one, and a project that has the second.
+const ROUTES: &str = "targets: [{virtual_key: demo}]
+routes:
+  fast: {targets: [{virtual_key: demo}]}
+  slow: {targets: [{virtual_key: demo}]}
+projects:
+  shop: {route: slow}";
 
 #[tokio::test]
 async fn a_key_is_shown_once_and_revoked_at_once() {
@@ -173,7 +182,7 @@ async fn wrong_input_is_named() {
 async fn use_of_a_key_is_counted() {
     let app = TestApp::start(None, &[]).await;
     let (id, key) = app.create_key(json!({ "name": "counted" })).await;
-    let body = switchyard_tests::app::chat_body(json!({ "model": "demo" }));
+    let body = chat_body(json!({ "model": "demo" }));
     let mut last = None;
     for _ in 0..3 {
         last = Some(
@@ -186,4 +195,113 @@ async fn use_of_a_key_is_counted() {
     let listed = app.get(&format!("/admin/keys/{id}")).await.json();
     assert_eq!(listed["usage_count"], 3);
     assert!(listed["last_used_at"].is_string());
+}
+
+async fn change(app: &TestApp, id: &str, body: Value) -> Answer {
+    app.send(Method::PUT, &format!("/admin/keys/{id}"), Some(&body)).await
+}
+
+/// The route that a call with this key takes, as the log tells it.
+async fn route_of(app: &TestApp, key: &str) -> Value {
+    let body = chat_body(json!({ "model": "demo" }));
+    let answer = app
+        .send_as(key, Method::POST, "/v1/chat/completions", Some(&body))
+        .await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    app.logged(&answer).await["route"].clone()
+}
+
+#[tokio::test]
+async fn a_keys_calls_take_its_route_or_its_projects_at_once() {
+    let app = TestApp::start(Some(ROUTES), &[]).await;
+    let (_, plain) = app.create_key(json!({ "name": "plain" })).await;
+    assert_eq!(route_of(&app, &plain).await, "default");
+
+    let new = json!({ "name": "bound", "project": " shop ", "route": " fast " });
+    let (id, key) = app.create_key(new).await;
+    for (body, project, route, taken) in [
+        (json!({}), json!("shop"), json!("fast"), "fast"),
+        (json!({ "name": "renamed" }), json!("shop"), json!("fast"), "fast"),
+        (json!({ "route": "" }), json!("shop"), Value::Null, "slow"),
+        (json!({ "project": " " }), Value::Null, Value::Null, "default"),
+        (json!({ "project": "a team" }), json!("a team"), Value::Null, "default"),
+        (json!({ "route": "slow" }), json!("a team"), json!("slow"), "slow"),
+    ] {
+        let changed = change(&app, &id, body.clone()).await;
+        assert_eq!(changed.status, StatusCode::OK, "{body}: {}", changed.text());
+        let shown = app.get(&format!("/admin/keys/{id}")).await.json();
+        let listed = app.get("/admin/keys").await.json();
+        let listed = listed.as_array().unwrap().iter().find(|key| key["id"] == *id).unwrap();
+        for answer in [&changed.json(), &shown, listed] {
+            assert_eq!((&answer["project"], &answer["route"]), (&project, &route), "{body}");
+        }
+        assert_eq!(route_of(&app, &key).await, taken, "{body}: no cache holds what it was");
+    }
+    let found = app.get("/admin/logs?route=fast").await.json();
+    assert_eq!(found["summary"]["total_entries"], 2);
+    assert!(
+        found["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|row| row["route"] == "fast")
+    );
+}
+
+#[tokio::test]
+async fn a_session_takes_the_route_of_the_key_behind_it() {
+    let app = TestApp::start(Some(ROUTES), &[]).await;
+    let (id, key) = app
+        .create_key(json!({ "name": "operator", "scopes": ["admin"], "route": "fast" }))
+        .await;
+    let begun = read(app.request(Method::POST, "/admin/session").bearer_auth(&key)).await;
+    assert_eq!(begun.status, StatusCode::CREATED, "{}", begun.text());
+    let token = begun.json()["token"].as_str().unwrap().to_owned();
+    assert_eq!(route_of(&app, &token).await, "fast");
+    assert_eq!(
+        change(&app, &id, json!({ "route": "slow" })).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(route_of(&app, &token).await, "slow");
+}
+
+#[tokio::test]
+async fn a_project_or_route_that_cannot_be_is_refused_and_changes_nothing() {
+    let app = TestApp::start(Some(ROUTES), &[]).await;
+    let (id, _) = app
+        .create_key(json!({ "name": "bound", "project": "shop", "route": "fast" }))
+        .await;
+    let before = app.get("/admin/keys").await.json();
+    for (field, value, says) in [
+        (
+            "route",
+            "scenic".to_owned(),
+            "\\\"scenic\\\" is no route of this gateway; name one",
+        ),
+        ("route", "r".repeat(81), "route must have at most 80 characters"),
+        ("route", "fa\nst".to_owned(), "no control characters"),
+        ("project", "p".repeat(81), "project must have at most 80 characters"),
+        ("project", "sh\u{0}op".to_owned(), "no control characters"),
+    ] {
+        let change_of = json!({ field: value });
+        let new = json!({ "name": "x", field: value });
+        for answer in [app.post("/admin/keys", &new).await, change(&app, &id, change_of).await] {
+            assert_eq!(
+                (answer.refusal().as_str(), &answer.json()["error"]["param"]),
+                ("400 invalid_request", &json!(field)),
+                "{new}"
+            );
+            assert!(answer.text().contains(says), "{new}: {}", answer.text());
+        }
+    }
+    assert_eq!(app.get("/admin/keys").await.json(), before);
+    // Characters are counted, not bytes; and what is empty from the start is none.
+    let (id, _) = app
+        .create_key(json!({ "name": "x", "project": "é".repeat(80), "route": "" }))
+        .await;
+    let shown = app.get(&format!("/admin/keys/{id}")).await.json();
+    assert_eq!(
+        (&shown["project"], &shown["route"]),
+        (&json!("é".repeat(80)), &Value::Null)
+    );
 }

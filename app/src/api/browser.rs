@@ -1,11 +1,13 @@
 //! The admin API over HTTP, with the session cookie that the browser sends by itself.
 
-use super::{AdminApi, Answer, query};
+use super::{
+    AdminApi, Answer, ExplainCall, query,
+    read::{Read, read},
+};
 use crate::browser::http;
 use send_wrapper::SendWrapper;
-use serde::{Serialize, de::DeserializeOwned};
 use switchyard_api::{
-    ApiError, Attempt, Dashboard, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range, Verdict,
+    ApiError, Dashboard, Explained, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range, Targets,
 };
 
 /// Asks the gateway that served the page.
@@ -25,8 +27,7 @@ impl AdminApi for Http {
     }
 
     fn log(&self, id: String) -> Answer<LogDetail> {
-        let whole = get_text(format!("/admin/logs/{}", query::segment(&id)));
-        Box::pin(async move { detail(&whole.await?) })
+        get(format!("/admin/logs/{}", query::segment(&id)))
     }
 
     fn keys(&self) -> Answer<Vec<Key>> {
@@ -34,66 +35,46 @@ impl AdminApi for Http {
     }
 
     fn create_key(&self, key: NewKey) -> Answer<Key> {
-        post("/admin/keys".to_owned(), Some(&key))
+        match serde_json::to_string(&key) {
+            Ok(key) => post("/admin/keys".to_owned(), Some(key)),
+            Err(fault) => Box::pin(async move { Err(ApiError::new(0, "unwritable", fault.to_string())) }),
+        }
     }
 
     fn revoke_key(&self, id: String) -> Answer<Key> {
-        post(format!("/admin/keys/{}/revoke", query::segment(&id)), None::<&()>)
+        post(format!("/admin/keys/{}/revoke", query::segment(&id)), None)
     }
 
     fn models(&self) -> Answer<ModelList> {
         get("/v1/models".to_owned())
     }
-}
 
-fn get<T: DeserializeOwned + 'static>(path: String) -> Answer<T> {
-    answer("GET", path, None)
-}
+    fn targets(&self) -> Answer<Targets> {
+        get("/admin/targets".to_owned())
+    }
 
-fn post<T: DeserializeOwned + 'static>(path: String, body: Option<&impl Serialize>) -> Answer<T> {
-    match body.map(serde_json::to_string).transpose() {
-        Ok(body) => answer("POST", path, body),
-        Err(fault) => Box::pin(async move { Err(ApiError::new(0, "unwritable", fault.to_string())) }),
+    fn explain(&self, call: ExplainCall) -> Answer<Explained> {
+        let body = call.body();
+        let text = text("POST", "/v1/route/explain".to_owned(), Some(body), Some(call));
+        Box::pin(async move { read(&text.await?) })
     }
 }
 
-/// A row and what happened stand in one object. Read as one type, serde would first have to keep every field as a value
-/// of any kind, and the code for that is a tenth of all the code that reads answers. Two passes over the text need none.
-fn detail(text: &str) -> Result<LogDetail, ApiError> {
-    #[derive(serde::Deserialize)]
-    struct Happened {
-        attempts: Vec<Attempt>,
-        verdicts: Vec<Verdict>,
-    }
-    let Happened { attempts, verdicts } = read(text)?;
-    Ok(LogDetail {
-        row: read(text)?,
-        attempts,
-        verdicts,
-    })
-}
-
-fn answer<T: DeserializeOwned + 'static>(method: &'static str, path: String, body: Option<String>) -> Answer<T> {
-    let text = text(method, path, body);
+fn get<T: Read + 'static>(path: String) -> Answer<T> {
+    let text = text("GET", path, None, None);
     Box::pin(async move { read(&text.await?) })
 }
 
-fn get_text(path: String) -> Answer<String> {
-    text("GET", path, None)
+fn post<T: Read + 'static>(path: String, body: Option<String>) -> Answer<T> {
+    let text = text("POST", path, body, None);
+    Box::pin(async move { read(&text.await?) })
 }
 
 /// The browser has one thread: the wrapper says so to a bound that cannot know it.
-fn text(method: &'static str, path: String, body: Option<String>) -> Answer<String> {
+fn text(method: &'static str, path: String, body: Option<String>, call: Option<ExplainCall>) -> Answer<String> {
     Box::pin(SendWrapper::new(async move {
-        let response = http::send(method, &path, body.as_deref(), None).await?;
+        let headers = call.as_ref().map(ExplainCall::headers).unwrap_or_default();
+        let response = http::send(method, &path, body.as_deref(), &headers, None).await?;
         http::text(&response).await
     }))
-}
-
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
-    serde_json::from_str(text).map_err(|fault| {
-        let message =
-            format!("The gateway's answer could not be read: {fault}. If it was just updated, load the page again.");
-        ApiError::new(0, "unreadable", message)
-    })
 }

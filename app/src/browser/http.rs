@@ -1,7 +1,7 @@
 //! Requests to the gateway that served the page.
 
 use super::go;
-use crate::api::query::Query;
+use crate::api::{query::Query, read::read};
 use leptos::prelude::{ReadUntracked, use_context, window};
 use leptos_router::location::{BrowserUrl, LocationProvider};
 use switchyard_api::{ApiError, ErrorEnvelope};
@@ -9,7 +9,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Request, RequestInit, Response};
 
-/// Sends a request and hands out the answer if it is a good one.
+/// Sends a request and hands out the answer if it is a good one. `more` are headers; an empty one is not sent.
 ///
 /// # Errors
 /// What the gateway said, or that it could not be reached. A session that has ended is no error that a page could show:
@@ -18,6 +18,7 @@ pub async fn send(
     method: &str,
     path: &str,
     json: Option<&str>,
+    more: &[(&str, &str)],
     stop: Option<&AbortSignal>,
 ) -> Result<Response, ApiError> {
     let init = RequestInit::new();
@@ -29,6 +30,9 @@ pub async fn send(
     let request = Request::new_with_str_and_init(path, &init).map_err(|_| unreachable())?;
     if json.is_some() {
         drop(request.headers().set("content-type", "application/json"));
+    }
+    for (name, value) in more.iter().filter(|(_, value)| !value.is_empty()) {
+        drop(request.headers().set(name, value));
     }
     let answer = JsFuture::from(window().fetch_with_request(&request))
         .await
@@ -63,7 +67,7 @@ fn unreachable() -> ApiError {
 }
 
 fn refusal(status: u16, body: &str) -> ApiError {
-    match serde_json::from_str::<ErrorEnvelope>(body) {
+    match read(body) {
         Ok(ErrorEnvelope { error }) => ApiError {
             status,
             code: error.code,

@@ -49,4 +49,6 @@ pub fn changed(_field: &Element) -> bool {
 
 pub fn tell_input(_field: &Element) {}
 
+pub fn tick(_field: &Element, _on: bool) {}
+
 pub fn write(_field: &Element, _text: &str) {}

@@ -104,6 +104,11 @@ pub fn tell_input(field: &Element) {
     }
 }
 
+/// Ticks a box, or clears it.
+pub fn tick(field: &Element, on: bool) {
+    drop(Reflect::set(field, &"checked".into(), &on.into()));
+}
+
 /// Puts a text into a field, or chooses it.
 pub fn write(field: &Element, text: &str) {
     drop(Reflect::set(field, &"value".into(), &text.into()));

@@ -130,7 +130,8 @@ pub fn until(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-fn span(ms: i64) -> String {
+/// A span of time in its largest unit: `24 s`, `5 min`, `2 days`.
+pub fn span(ms: i64) -> String {
     match ms {
         ms if ms < MINUTE => format!("{} s", ms / SECOND),
         ms if ms < HOUR => format!("{} min", ms / MINUTE),
@@ -168,6 +169,25 @@ pub const fn range_before(range: Range) -> &'static str {
         Range::Hour1 => "the hour before",
         Range::Hours24 => "the 24 h before",
         Range::Days7 => "the 7 days before",
+    }
+}
+
+/// A moment to come, absolute and from `now`: `03:12:40 UTC, in 24 s`; with its date when that is another day's.
+pub fn when(at: Timestamp, now: Timestamp) -> String {
+    let date = if at.date() == now.date() {
+        String::new()
+    } else {
+        at.date() + " "
+    };
+    format!("{date}{}, {}", clock(at), until(at, now))
+}
+
+/// Names as a sentence lists them: `a`, `a and b`, `a, b and c`.
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -269,6 +289,21 @@ mod tests {
         let at = Timestamp(1_796_008_447_912);
         assert_eq!(moment(at), "2026-11-30 03:14:07.912 UTC");
         assert_eq!(clock(at), "03:14:07 UTC");
+    }
+
+    #[test]
+    fn a_moment_to_come_is_told_both_ways_and_with_its_day_when_it_is_another() {
+        let now = Timestamp(1_796_008_447_912);
+        assert_eq!(when(Timestamp(now.0 + 24_000), now), "03:14:31 UTC, in 24 s");
+        assert_eq!(when(Timestamp(now.0 + DAY), now), "2026-12-01 03:14:07 UTC, in 1 day");
+    }
+
+    #[test]
+    fn names_are_listed_as_one_says_them() {
+        assert_eq!(
+            [&[][..], &["a"], &["a", "b"], &["a", "b", "c"]].map(listed),
+            ["", "a", "a and b", "a, b and c"]
+        );
     }
 
     #[test]

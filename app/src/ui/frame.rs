@@ -5,13 +5,17 @@
 //! first answer, so that nothing someone types into is drawn anew.
 
 use crate::{
-    api::{api, bounded},
+    api::{
+        api,
+        asked::{Asked, ask},
+        bounded,
+    },
     pages::playground::talk::Talk,
     ui::{poll, rail, rail::Rail, ready::ready, top, top::Top},
 };
 use leptos::{html, prelude::*, task::spawn_local};
 use leptos_router::{components::Outlet, hooks::use_location};
-use switchyard_api::{ApiError, Me};
+use switchyard_api::Me;
 
 /// True while the router waits for the next page's data.
 #[derive(Clone, Copy)]
@@ -19,10 +23,10 @@ pub struct Busy(pub ReadSignal<bool>);
 
 /// The session, for the pages inside the frame.
 #[derive(Clone, Copy)]
-pub struct Session(pub Resource<Result<Me, ApiError>>);
+pub struct Session(pub Asked<Me>);
 
 /// The session of this page.
-pub fn session() -> Resource<Result<Me, ApiError>> {
+pub fn session() -> Asked<Me> {
     expect_context::<Session>().0
 }
 
@@ -31,7 +35,7 @@ pub fn session() -> Resource<Result<Me, ApiError>> {
 pub fn Frame() -> impl IntoView {
     let api = api();
     let again = StoredValue::new(api.clone());
-    let me = Resource::new(|| (), move |()| bounded(api.me()));
+    let me = ask(|| (), move |()| bounded(api.me()));
     let latest = RwSignal::new(None);
     provide_context(Session(me));
     // Here and not in its page, so that a conversation is still there after a look at another page.

@@ -11,7 +11,7 @@ use switchyard_api::{ApiError, Gateway, Me};
 /// The pages, by what one does there. Only those that exist.
 const SECTIONS: [(&str, &[(&str, &str)]); 3] = [
     ("Observe", &[("/", "Overview"), ("/requests", "Requests")]),
-    ("Route", &[("/playground", "Playground")]),
+    ("Route", &[("/routing", "Routing"), ("/playground", "Playground")]),
     ("Govern", &[("/keys", "Keys")]),
 ];
 
@@ -111,8 +111,8 @@ mod tests {
         };
         assert!(current("/requests/5f1c", "/requests") && !current("/requestsX", "/requests"));
         assert_eq!(
-            ["/", "/requests", "/requests/5f1c", "/keys", "/nowhere"].map(on),
-            [1, 1, 1, 1, 0]
+            ["/", "/requests", "/requests/5f1c", "/routing", "/keys", "/nowhere"].map(on),
+            [1, 1, 1, 1, 1, 0]
         );
     }
 

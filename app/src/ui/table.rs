@@ -14,13 +14,13 @@ pub enum Column {
 }
 
 /// The heading row.
-pub fn heading<const N: usize>(columns: [Column; N]) -> AnyView {
-    let cell = |column| match column {
+pub fn heading(columns: &[Column]) -> AnyView {
+    let cell = |column: &Column| match *column {
         Column::Text(text) => view! { <th scope="col">{text}</th> }.into_any(),
         Column::Number(text) => view! { <th scope="col" class="n">{text}</th> }.into_any(),
         Column::Hidden(text) => view! { <th scope="col"><span class="sr">{text}</span></th> }.into_any(),
     };
-    view! { <thead><tr>{columns.map(cell).collect_view()}</tr></thead> }.into_any()
+    view! { <thead><tr>{columns.iter().map(cell).collect_view()}</tr></thead> }.into_any()
 }
 
 /// A moment, shown as `text` and in full on demand.

@@ -18,3 +18,13 @@ pub fn typed(field: Element, text: Signal<String>) {
         }
     });
 }
+
+/// `use:checked=on` ticks or clears a box when `on` changes. What was chosen before the code came is left as it is.
+pub fn checked(field: Element, on: Signal<bool>) {
+    Effect::new(move |before: Option<()>| {
+        let on = on.get();
+        if before.is_some() {
+            browser::tick(&field, on);
+        }
+    });
+}

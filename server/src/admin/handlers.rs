@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use http::{HeaderValue, StatusCode, header};
 use serde::de::DeserializeOwned;
-use switchyard_api::{Dashboard, Key, LogDetail, LogPage, NewKey, Range, UpdateKey};
+use switchyard_api::{Dashboard, Key, LogDetail, LogPage, NewKey, Range, Targets, UpdateKey};
 
 /// A JSON body, with a fault that names the field.
 fn body<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Refusal> {
@@ -91,10 +91,15 @@ pub(super) async fn log(State(state): State<AppState>, Path(id): Path<String>) -
     state.services.log(&id).await.map(Json)
 }
 
+pub(super) async fn targets(State(state): State<AppState>) -> Json<Targets> {
+    Json(state.services.targets())
+}
+
 pub(super) async fn metrics(State(state): State<AppState>) -> Result<Response, Refusal> {
     let now = Now {
         in_flight: state.engine.in_flight(),
         records: state.services.records.stats(),
+        targets: state.engine.targets().targets,
     };
     let text = state.metrics.render(&now).map_err(|_| Refusal::internal())?;
     let content_type = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -10,6 +10,7 @@ use switchyard_api::{Key, KeyState, NewKey, Timestamp, UpdateKey};
 use switchyard_core::scope::Scopes;
 use switchyard_store::{KeyChange, KeyOutcome, KeyRow, NewKeyRow, NoAdmin};
 
+/// Of a key's name, its project's and its route's.
 const LONGEST_NAME: usize = 80;
 
 impl Services {
@@ -39,6 +40,13 @@ impl Services {
         };
         let now = self.clock.now_ms();
         let expires_at_ms = new.expires_at.map(|at| check_expiry(at, now)).transpose()?;
+        let project = new.project.as_deref().map(check_project).transpose()?.flatten();
+        let route = new
+            .route
+            .as_deref()
+            .map(|route| self.check_route(route))
+            .transpose()?
+            .flatten();
         let generated = generate_key().map_err(|error| {
             tracing::error!(error = %error, "the system gave no randomness");
             Refusal::internal()
@@ -51,6 +59,8 @@ impl Services {
             scopes,
             created_at_ms: now,
             expires_at_ms,
+            project,
+            route,
         };
         let row = self.store.insert_key(row).await?;
         self.auth.keys.forget();
@@ -88,6 +98,12 @@ impl Services {
             name,
             scopes,
             expires_at_ms,
+            project: change.project.as_deref().map(check_project).transpose()?,
+            route: change
+                .route
+                .as_deref()
+                .map(|route| self.check_route(route))
+                .transpose()?,
         };
         let outcome = self.store.update_key(id, change, now, self.no_admin()).await?;
         self.changed(outcome, id, principal, "key changed")
@@ -101,6 +117,21 @@ impl Services {
         }
         let outcome = self.store.revoke_key(id, self.clock.now_ms(), self.no_admin()).await?;
         self.changed(outcome, id, principal, "key revoked")
+    }
+
+    /// Empty is none. With a name that is no route, each of the key's calls would be refused.
+    fn check_route(&self, route: &str) -> Result<Option<String>, Refusal> {
+        let route = check_label("route", route)?;
+        if let Some(route) = &route
+            && !self.engine.snapshot().has_route(route)
+        {
+            let message = format!(
+                "\"{route}\" is no route of this gateway; name one that stands under `routes` in its configuration \
+                 (GET /admin/targets lists them), or leave it empty for none"
+            );
+            return Err(Refusal::invalid("invalid_request", message).with_param("route"));
+        }
+        Ok(route)
     }
 
     fn no_admin(&self) -> NoAdmin {
@@ -138,11 +169,29 @@ fn own_key() -> Refusal {
 
 fn check_name(name: &str) -> Result<String, Refusal> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+    if name.is_empty() || !is_label(name) {
         let message = format!("name must have 1 to {LONGEST_NAME} characters");
         return Err(Refusal::invalid("invalid_request", message).with_param("name"));
     }
     Ok(name.to_owned())
+}
+
+/// Any name will do: rules may know projects that the configuration does not list. Empty is none.
+fn check_project(project: &str) -> Result<Option<String>, Refusal> {
+    check_label("project", project)
+}
+
+fn check_label(field: &str, text: &str) -> Result<Option<String>, Refusal> {
+    let text = text.trim();
+    if !is_label(text) {
+        let message = format!("{field} must have at most {LONGEST_NAME} characters and no control characters");
+        return Err(Refusal::invalid("invalid_request", message).with_param(field));
+    }
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+fn is_label(text: &str) -> bool {
+    text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control)
 }
 
 fn check_expiry(Timestamp(at): Timestamp, now: i64) -> Result<i64, Refusal> {
@@ -167,6 +216,8 @@ fn key_out(row: KeyRow, now: i64) -> Key {
         revoked_at: row.revoked_at_ms.map(Timestamp),
         last_used_at: row.last_used_at_ms.map(Timestamp),
         usage_count: row.usage_count,
+        project: row.project,
+        route: row.route,
         active,
         state,
         id: row.id,

@@ -56,7 +56,7 @@ impl Services {
     }
 }
 
-const fn state_word(state: VerdictState) -> &'static str {
+pub(super) const fn state_word(state: VerdictState) -> &'static str {
     match state {
         VerdictState::Chosen => "chosen",
         VerdictState::Failed => "failed",
@@ -101,12 +101,13 @@ pub(crate) fn query(text: &str) -> Result<LogQuery, Refusal> {
             "model" => query.model = Some(value),
             "provider" => query.provider = Some(value),
             "target" => query.target = Some(value),
+            "route" => query.route = Some(value),
             "api_key_id" => query.api_key_id = Some(value),
             "outcome" => query.outcome = Some(value),
             "q" => query.q = Some(value),
             unknown => {
-                let known =
-                    "limit, offset, before, stage, model, provider, target, api_key_id, outcome, since, until, q";
+                let known = "limit, offset, before, stage, model, provider, target, route, api_key_id, outcome, since, \
+                             until, q";
                 return Err(wrong(unknown, &format!("is not a filter; there are {known}")));
             }
         }
@@ -135,6 +136,7 @@ fn filter(query: &LogQuery) -> Result<LogFilter, Refusal> {
         model: said(&query.model),
         provider: said(&query.provider),
         target: said(&query.target),
+        route: said(&query.route),
         key: said(&query.api_key_id).map(|id| {
             if id == "none" {
                 KeyFilter::None
@@ -173,6 +175,8 @@ fn row_out(stored: &StoredRequest) -> LogRow {
         upstream_model: record.upstream_model.clone(),
         provider: record.provider.clone(),
         target: record.target.clone(),
+        route: record.route.clone(),
+        variant: record.variant.clone(),
         status: record.status,
         outcome: record.outcome.as_str().to_owned(),
         error_code: record.error_code.clone(),

@@ -5,6 +5,7 @@ use crate::http::Refusal;
 use switchyard_api::{
     Dashboard, KeyCounts, LogCounts, ProviderCounts, Range, Summary, Timestamp, Traffic, TrafficPoint,
 };
+use switchyard_engine::{Standing, TargetView};
 use switchyard_store::{LogFilter, MinuteRow, OutcomeFilter, Page, StoreError};
 
 const MINUTE_MS: i64 = 60_000;
@@ -20,8 +21,10 @@ impl Services {
             self.store.total_requests()
         );
         let (traffic, counts) = (traffic?, counts?);
-        let targets = self.engine.snapshot().status();
-        let available = targets.iter().filter(|target| target.unavailable.is_none()).count() as u64;
+        let targets = self.engine.targets().targets;
+        let callable = targets.iter().filter(|target| target.is_callable());
+        // An open breaker means that nobody is asked there for now.
+        let available = callable.filter(|target| target.circuit() != "open").count() as u64;
         Ok(Dashboard {
             providers: ProviderCounts {
                 total: targets.len() as u64,
@@ -37,7 +40,7 @@ impl Services {
                 enabled: true,
                 total: total?,
             },
-            finding: self.finding(&traffic, available, now_ms).await?,
+            finding: self.finding(&traffic, &targets, now_ms).await?,
             traffic,
         })
     }
@@ -65,11 +68,14 @@ impl Services {
         })
     }
 
-    async fn finding(&self, traffic: &Traffic, available: u64, now_ms: i64) -> Result<String, Refusal> {
+    async fn finding(&self, traffic: &Traffic, targets: &[TargetView], now_ms: i64) -> Result<String, Refusal> {
         if let Some(degraded) = self.records.stats().degraded {
             return Ok(degraded);
         }
-        if available == 0 {
+        if let Some(out) = out_of_service(targets) {
+            return Ok(out);
+        }
+        if !targets.iter().any(TargetView::is_callable) {
             return Ok("No target can be called: none has a credential. Requests are refused with 503.".to_owned());
         }
         let span = span_words(traffic.range);
@@ -113,6 +119,33 @@ impl Services {
             latest.unwrap_or_default()
         ))
     }
+}
+
+/// Open breakers, if there are any: what an operator has to know before any figure.
+fn out_of_service(targets: &[TargetView]) -> Option<String> {
+    let open: Vec<&TargetView> = targets
+        .iter()
+        .filter(|target| target.standing == Standing::Open)
+        .collect();
+    let (first, others) = open.split_first()?;
+    let until = first
+        .until_ms
+        .map(|until_ms| format!(" until {} UTC", Timestamp(until_ms).minute()))
+        .unwrap_or_default();
+    let more = match others.len() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    let callable = targets.iter().filter(|target| target.is_callable()).count();
+    let rest = if open.len() == callable {
+        " No other target is left."
+    } else {
+        ""
+    };
+    Some(format!(
+        "{}{more} is out of service{until}: its circuit breaker is open.{rest}",
+        first.name
+    ))
 }
 
 const fn span_words(range: Range) -> &'static str {

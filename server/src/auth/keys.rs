@@ -126,6 +126,8 @@ impl Keys {
             credential_id: key.id.clone(),
             subject: key.name.clone(),
             scopes: key.scopes,
+            project: key.project.clone(),
+            route: key.route.clone(),
             session: None,
             by_cookie: false,
         })

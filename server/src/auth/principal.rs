@@ -14,6 +14,10 @@ pub(crate) struct Principal {
     /// Name of the key, for people.
     pub(crate) subject: String,
     pub(crate) scopes: Scopes,
+    /// The key's project.
+    pub(crate) project: Option<String>,
+    /// The route that the key's calls take unless they name another.
+    pub(crate) route: Option<String>,
     /// Set when it came with a session instead of the key itself.
     pub(crate) session: Option<Session>,
     /// The browser sent the credential by itself: changes need a same-origin check.
@@ -35,6 +39,8 @@ impl Principal {
             credential_id: "anonymous".to_owned(),
             subject: "anonymous".to_owned(),
             scopes: Scopes::INVOKE,
+            project: None,
+            route: None,
             session: None,
             by_cookie: false,
         }
@@ -67,10 +73,12 @@ impl Principal {
             Credential::Key => Caller {
                 key_id: Some(self.credential_id.clone()),
                 key_name: Some(self.subject.clone()),
+                project: self.project.clone(),
+                route: self.route.clone(),
             },
             Credential::Master => Caller {
-                key_id: None,
                 key_name: Some(self.subject.clone()),
+                ..Caller::default()
             },
             Credential::Nobody => Caller::default(),
         }

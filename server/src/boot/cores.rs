@@ -31,15 +31,22 @@ use tracing::Instrument;
 /// A connection without a whole request head for this long is closed: a new one that says nothing, and one kept alive. Pools
 /// of clients keep theirs for about as long.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long before the cut it is announced.
-const MOMENT: Duration = Duration::from_millis(50);
 /// Wait after a failed accept, as when all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Cores {
     acceptor: JoinHandle<()>,
-    stop: watch::Sender<Option<Duration>>,
+    stage: watch::Sender<Stage>,
     done: Vec<oneshot::Receiver<()>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Serving,
+    /// Open requests may finish, and no others begin.
+    Draining,
+    /// What is still open is cut.
+    Over,
 }
 
 type Dealt = (std::net::TcpStream, SocketAddr);
@@ -71,30 +78,28 @@ pub(super) fn bridge(control: Handle, service: Router) -> Router {
 
 impl Cores {
     pub(super) fn start(count: usize, listener: TcpListener, app: &Router, state: &AppState) -> anyhow::Result<Self> {
-        let (stop, stopped) = watch::channel(None);
+        let (stage, staged) = watch::channel(Stage::Serving);
         let mut cores = Vec::with_capacity(count);
         let mut done = Vec::with_capacity(count);
         for number in 0..count.max(1) {
-            let (core, ended) = Core::start(number, app.clone(), Arc::clone(&state.metrics), stopped.clone())?;
+            let (core, ended) = Core::start(number, app.clone(), Arc::clone(&state.metrics), staged.clone())?;
             cores.push(core);
             done.push(ended);
         }
         let acceptor = tokio::spawn(accept(listener, cores));
-        Ok(Self { acceptor, stop, done })
+        Ok(Self { acceptor, stage, done })
     }
 
     /// Closes the listener and waits for open requests, no longer than `bound`. Says when that is over, before it cuts.
     pub(super) async fn drain(self, bound: Duration, over: impl FnOnce()) {
         self.acceptor.abort();
         let _ = self.acceptor.await;
-        let _ = self.stop.send(Some(bound));
+        let _ = self.stage.send(Stage::Draining);
         let mut done = std::pin::pin!(join_all(self.done));
-        // A moment before the cores do: what they cut then is known to be cut by us.
-        if tokio::time::timeout(bound.saturating_sub(MOMENT), &mut done)
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(bound, &mut done).await.is_err() {
+            // In this order: what the cores cut from now on is known to be cut by us.
             over();
+            let _ = self.stage.send(Stage::Over);
             done.await;
         }
     }
@@ -124,7 +129,7 @@ impl Core {
         number: usize,
         app: Router,
         metrics: Arc<Metrics>,
-        stopped: watch::Receiver<Option<Duration>>,
+        staged: watch::Receiver<Stage>,
     ) -> anyhow::Result<(Self, oneshot::Receiver<()>)> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -141,7 +146,7 @@ impl Core {
         std::thread::Builder::new()
             .name(format!("core-{number}"))
             .spawn(move || {
-                runtime.block_on(serving.run(dealt, stopped));
+                runtime.block_on(serving.run(dealt, staged));
                 // What was cut is dropped with the runtime, and its records are pushed before anyone closes the writer.
                 drop(runtime);
                 let _ = ended.send(());
@@ -172,23 +177,24 @@ impl Drop for Open {
 }
 
 impl Serving {
-    async fn run(self, mut dealt: mpsc::UnboundedReceiver<Dealt>, mut stopped: watch::Receiver<Option<Duration>>) {
+    async fn run(self, mut dealt: mpsc::UnboundedReceiver<Dealt>, mut staged: watch::Receiver<Stage>) {
         let graceful = GracefulShutdown::new();
-        let bound = loop {
+        loop {
             tokio::select! {
-                stop = stopped.wait_for(Option::is_some) => break stop.ok().and_then(|bound| *bound),
+                _ = staged.wait_for(|stage| *stage != Stage::Serving) => break,
                 Some((socket, peer)) = dealt.recv() => self.serve(socket, peer, &graceful),
             }
-        };
+        }
         // Dealt before the listener closed, and not looked at yet.
         while let Ok((socket, peer)) = dealt.try_recv() {
             self.serve(socket, peer, &graceful);
         }
-        if tokio::time::timeout(bound.unwrap_or_default(), graceful.shutdown())
-            .await
-            .is_err()
-        {
-            tracing::warn!("requests were still open when the time to drain was over; they are cut");
+        tokio::select! {
+            biased;
+            () = graceful.shutdown() => {}
+            _ = staged.wait_for(|stage| *stage == Stage::Over) => {
+                tracing::warn!("requests were still open when the time to drain was over; they are cut");
+            }
         }
     }
 

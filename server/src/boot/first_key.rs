@@ -49,6 +49,8 @@ async fn insert(store: &Store, name: &str, clock: &dyn Clock) -> anyhow::Result<
         scopes: Scopes::ADMIN,
         created_at_ms: clock.now_ms(),
         expires_at_ms: None,
+        project: None,
+        route: None,
     };
     store.insert_key(row).await?;
     Ok(FirstKey {

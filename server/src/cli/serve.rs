@@ -77,7 +77,12 @@ fn serve(settings: Settings, config: Option<Config>, env: &dyn Env) -> anyhow::R
         .build()
         .context("the runtime cannot start")?;
     control.block_on(async {
-        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let signals = Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        };
+        let (path, production) = (settings.config_path.clone(), settings.is_production());
         let running = boot::start(Plan {
             settings,
             config,
@@ -86,7 +91,9 @@ fn serve(settings: Settings, config: Option<Config>, env: &dyn Env) -> anyhow::R
         })
         .await?;
         greet(&running);
-        drain_on_signal(running, interrupt, terminate).await;
+        let reload = || reload(&running, path.as_deref(), production, env);
+        let (interrupt, terminate) = until_stopped(signals, reload).await;
+        drain(running, interrupt, terminate).await;
         Ok(())
     })
 }
@@ -106,11 +113,58 @@ fn greet(running: &Running) {
     tracing::info!(address = %running.address, version = env!("CARGO_PKG_VERSION"), "listening");
 }
 
-async fn drain_on_signal(running: Running, mut interrupt: Signal, mut terminate: Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+/// Reads the configuration anew at each SIGHUP, and returns at the first signal to stop.
+async fn until_stopped(signals: Signals, reload: impl Fn()) -> (Signal, Signal) {
+    let Signals {
+        mut interrupt,
+        mut terminate,
+        mut hangup,
+    } = signals;
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = hangup.recv() => reload(),
+        }
     }
+    (interrupt, terminate)
+}
+
+/// A file that does not hold changes nothing.
+fn reload(running: &Running, path: Option<&Path>, production: bool, env: &dyn Env) {
+    let Some(path) = path else {
+        tracing::warn!("SIGHUP: there is no configuration to read; GATEWAY_CONFIG is not set");
+        return;
+    };
+    let config = match validate::load(path) {
+        Ok(config) => config,
+        Err(faults) => {
+            for fault in faults {
+                tracing::error!("configuration not taken over: {fault}");
+            }
+            return;
+        }
+    };
+    for notice in &config.notices {
+        tracing::warn!(inert = notice.inert, "{notice}");
+    }
+    if production && config.notices.iter().any(|notice| notice.inert) {
+        tracing::error!("configuration not taken over: it has settings that do nothing in this version");
+        return;
+    }
+    match running.reload(Some(&config), env) {
+        Ok(()) => tracing::info!(path = %path.display(), "configuration taken over"),
+        Err(error) => tracing::error!("configuration not taken over: {error:#}"),
+    }
+}
+
+async fn drain(running: Running, mut interrupt: Signal, mut terminate: Signal) {
     tracing::info!(
         open = running.in_flight(),
         "stopping: open requests may finish; a second signal ends them"

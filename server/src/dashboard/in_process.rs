@@ -2,9 +2,14 @@
 
 use crate::admin::Services;
 use crate::auth::Principal;
-use crate::http::Refusal;
-use switchyard_api::{ApiError, Dashboard, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range};
-use switchyard_app::api::{AdminApi, Answer};
+use crate::http::{Refusal, request_id};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use switchyard_api::{
+    ApiError, Dashboard, Explained, Key, LogDetail, LogPage, LogQuery, Me, ModelList, NewKey, Range, Targets,
+};
+use switchyard_app::api::{AdminApi, Answer, ExplainCall};
+use switchyard_core::scope::Scope;
 
 pub(super) struct InProcess {
     pub(super) services: Services,
@@ -54,5 +59,25 @@ impl AdminApi for InProcess {
 
     fn models(&self) -> Answer<ModelList> {
         self.ask(|services, _| async move { Ok(services.models().await) })
+    }
+
+    fn targets(&self) -> Answer<Targets> {
+        self.ask(|services, _| async move { Ok(services.targets()) })
+    }
+
+    fn explain(&self, call: ExplainCall) -> Answer<Explained> {
+        self.ask(move |services, principal| async move {
+            principal.must(Scope::Invoke)?;
+            let headers: HeaderMap = call
+                .headers()
+                .into_iter()
+                .filter(|(_, value)| !value.is_empty())
+                .filter_map(|(name, value)| Some((HeaderName::from_static(name), HeaderValue::from_str(value).ok()?)))
+                .collect();
+            let id = request_id::fresh();
+            services
+                .explain(&principal, id, headers, Bytes::from(call.body()))
+                .map_err(|error| Refusal::from(&error))
+        })
     }
 }

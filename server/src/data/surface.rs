@@ -72,7 +72,7 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
 }
 
 /// The whole body, unless it is too large or does not come.
-async fn read_body(headers: &HeaderMap, mut body: Body, most: usize) -> Result<Bytes, Error> {
+pub(super) async fn read_body(headers: &HeaderMap, mut body: Body, most: usize) -> Result<Bytes, Error> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

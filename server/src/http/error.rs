@@ -103,6 +103,18 @@ impl Refusal {
     }
 }
 
+/// What the pipeline would have told a caller.
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        let face = error.face();
+        let status = StatusCode::from_u16(face.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self {
+            param: error.param.clone(),
+            ..Self::new(status, face.kind, face.code, error.message.clone())
+        }
+    }
+}
+
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         let cause: &dyn std::error::Error = &error;

@@ -17,9 +17,13 @@ impl RequestId {
         let given = request.headers().get(HEADER).and_then(|value| value.to_str().ok());
         match given {
             Some(id) if id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit()) => Self(id.to_ascii_lowercase()),
-            _ => Self(uuid::Uuid::now_v7().simple().to_string()),
+            _ => Self(fresh()),
         }
     }
+}
+
+pub(crate) fn fresh() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
 }
 
 pub(crate) async fn layer(mut request: Request, next: Next) -> Response {

@@ -10,6 +10,7 @@ use prometheus_client::registry::Registry;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError, RwLock};
+use switchyard_engine::TargetView;
 use switchyard_engine::record::{Outcome, RequestRecord};
 
 const MOST_MODELS: usize = 1_000;
@@ -46,8 +47,21 @@ struct ByLimit {
     key_type: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByProvider {
+    provider: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByTarget {
+    target: String,
+}
+
 pub(crate) struct Metrics {
     registry: Registry,
+    breakers: Family<ByProvider, Gauge>,
+    target_calls: Family<ByTarget, Gauge>,
+    target_queued: Family<ByTarget, Gauge>,
     requests: Family<ByStatus, Counter>,
     durations: Family<ByModel, Histogram, fn() -> Histogram>,
     first_tokens: Family<ByModel, Histogram, fn() -> Histogram>,
@@ -70,6 +84,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Now {
     pub(crate) in_flight: usize,
     pub(crate) records: switchyard_store::WriterStats,
+    pub(crate) targets: Vec<TargetView>,
 }
 
 fn by_second() -> Histogram {
@@ -128,6 +143,23 @@ impl Metrics {
             "Requests refused by a limit",
             rejections.clone(),
         );
+        let breakers = Family::default();
+        registry.register(
+            "gateway_circuit_breaker_state",
+            "0 closed, 1 open, 2 half-open; of targets that have a breaker",
+            breakers.clone(),
+        );
+        let (target_calls, target_queued) = (Family::default(), Family::default());
+        registry.register(
+            "gateway_target_calls_inflight",
+            "Calls to a target that have begun and not ended",
+            target_calls.clone(),
+        );
+        registry.register(
+            "gateway_target_calls_queued",
+            "Calls that wait for a slot of a target",
+            target_queued.clone(),
+        );
         let mut gauge = |name: &str, help: &str| {
             let gauge = Gauge::default();
             registry.register(name, help, gauge.clone());
@@ -141,6 +173,9 @@ impl Metrics {
         let (models, rendering) = (RwLock::default(), Mutex::default());
         Self {
             registry,
+            breakers,
+            target_calls,
+            target_queued,
             requests,
             durations,
             first_tokens,
@@ -180,9 +215,37 @@ impl Metrics {
         set(&self.records_queued, now.records.queued);
         set(&self.records_spooled, now.records.spooled);
         set(&self.records_shed, now.records.shed);
+        self.show_targets(&now.targets);
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;
         Ok(out)
+    }
+
+    /// A target that left the configuration leaves these too.
+    fn show_targets(&self, targets: &[TargetView]) {
+        self.breakers.clear();
+        self.target_calls.clear();
+        self.target_queued.clear();
+        for target in targets {
+            let name = || ByTarget {
+                target: target.name.clone(),
+            };
+            self.target_calls
+                .get_or_create(&name())
+                .set(i64::from(target.in_flight));
+            self.target_queued.get_or_create(&name()).set(i64::from(target.queued));
+            if target.breaker.is_some() {
+                let provider = ByProvider {
+                    provider: target.name.clone(),
+                };
+                let state = match target.circuit() {
+                    "open" => 1,
+                    "half_open" => 2,
+                    _ => 0,
+                };
+                self.breakers.get_or_create(&provider).set(state);
+            }
+        }
     }
 
     pub(crate) fn observe(&self, record: &RequestRecord) {

@@ -65,6 +65,13 @@ pub fn CreateDialog(asking: RwSignal<Asking>, changed: Callback<()>) -> impl Int
                 <Field label="Expires after">
                     <Select name="days" options=LIVES.map(|(days, text)| (days.to_owned(), text.to_owned())).into() value=Signal::stored("90".to_owned())/>
                 </Field>
+                <details>
+                    <summary>"Routing"</summary>
+                    <div class="stack">
+                        <Field label="Project" hint="Rules and limits can be made for it."><input class="input" name="project" maxlength="80" autocomplete="off" placeholder="none"/></Field>
+                        <Field label="Route" hint="Its calls take it, unless one asks for another."><input class="input" name="route" maxlength="80" autocomplete="off" placeholder="default"/></Field>
+                    </div>
+                </details>
                 {move || fault.get().map(|fault| view! { <Note tone=Tone::Bad alert=true>{fault}</Note> }.into_any())}
                 <div class="row">
                     <span class="grow"></span>
@@ -101,12 +108,19 @@ fn read(field: impl Fn(&str) -> Option<String>, now: Timestamp) -> Result<NewKey
     if scopes.is_empty() {
         return Err("Choose what the key may do.");
     }
+    let given = |name| {
+        field(name)
+            .map(|text| text.trim().to_owned())
+            .filter(|text| !text.is_empty())
+    };
     let days = field("days").and_then(|days| days.parse::<i64>().ok());
     let expires_at = days.map(|days| Timestamp(now.0 + days * 24 * 3_600_000));
     Ok(NewKey {
         name,
         scopes: Some(scopes),
         expires_at,
+        project: given("project"),
+        route: given("route"),
     })
 }
 
@@ -138,6 +152,18 @@ mod tests {
         assert_eq!(key.name, "ci");
         assert_eq!(key.scopes, Some(vec![Scope::ReadOnly, Scope::Invoke]));
         assert_eq!(key.expires_at, Some(Timestamp(604_800_000)));
+        assert_eq!((key.project, key.route), (None, None));
+        let routed = of(&[
+            ("name", "ci"),
+            ("invoke", "on"),
+            ("project", " shop "),
+            ("route", "cheap"),
+        ])
+        .unwrap();
+        assert_eq!(
+            (routed.project.as_deref(), routed.route.as_deref()),
+            (Some("shop"), Some("cheap"))
+        );
         assert_eq!(
             of(&[("name", "ci"), ("admin", "on"), ("days", "")]).unwrap().expires_at,
             None

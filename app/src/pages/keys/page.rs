@@ -2,7 +2,11 @@
 
 use super::{create::CreateDialog, reveal::RevealDialog, revoke::RevokeDialog, view};
 use crate::{
-    api::{api, bounded},
+    api::{
+        api,
+        asked::{Asked, ask},
+        bounded,
+    },
     browser,
     ui::{
         button::{Button, Look},
@@ -26,9 +30,9 @@ pub enum Asking {
 }
 
 /// The keys, and the moment they were listed at. It travels with them, so that both sides tell the same ages.
-pub fn list() -> Resource<Result<(Timestamp, Vec<Key>), ApiError>> {
+pub fn list() -> Asked<(Timestamp, Vec<Key>)> {
     let api = api();
-    Resource::new(
+    ask(
         || (),
         move |()| {
             let keys = bounded(api.keys());

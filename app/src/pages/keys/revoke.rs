@@ -101,6 +101,8 @@ mod tests {
             active: true,
             state: KeyState::Live,
             usage_count: 980,
+            project: None,
+            route: None,
         };
         assert!(consequence(&key, Timestamp(14_000)).ends_with("It was last used 14 s ago, for 980 requests in all."));
         assert!(

@@ -46,7 +46,7 @@ pub fn KeyList(as_of: Timestamp, keys: Vec<Key>, may_change: bool, asking: RwSig
 }
 
 fn head() -> AnyView {
-    heading([
+    heading(&[
         Column::Text("Name"),
         Column::Text("Key"),
         Column::Text("May"),
@@ -78,7 +78,7 @@ fn row(key: Key, as_of: Timestamp, may_change: bool, asking: RwSignal<Asking>) -
         .on("/requests");
     view! {
         <tr>
-            <td class="clip" title=key.name.clone()><a href=log>{key.name.clone()}</a></td>
+            <td class="clip" title=key.name.clone()><a href=log>{key.name.clone()}</a>{belongs(&key)}</td>
             <td class="mono dim">{key.key.clone()}</td>
             <td>{scopes}</td>
             <td>{state(&key, as_of)}</td>
@@ -90,6 +90,14 @@ fn row(key: Key, as_of: Timestamp, may_change: bool, asking: RwSignal<Asking>) -
         </tr>
     }
     .into_any()
+}
+
+/// The key's project and route, below its name.
+fn belongs(key: &Key) -> Option<AnyView> {
+    let project = key.project.as_ref().map(|project| format!("project {project}"));
+    let route = key.route.as_ref().map(|route| format!("route {route}"));
+    let text: Vec<_> = project.into_iter().chain(route).collect();
+    (!text.is_empty()).then(|| view! { <small class="dim">{text.join(", ")}</small> }.into_any())
 }
 
 /// A key that expires within a week is still live, and worth a look.
@@ -132,6 +140,8 @@ mod tests {
             active: state == KeyState::Live,
             state,
             usage_count: 41_220,
+            project: None,
+            route: None,
         }
     }
 
@@ -147,6 +157,17 @@ mod tests {
         assert!(html(key(KeyState::Live), true).contains("aria-label=\"Revoke web-app\""));
         assert!(!html(key(KeyState::Live), false).contains("<button"));
         assert!(!html(key(KeyState::Revoked), true).contains("<button"));
+    }
+
+    #[test]
+    fn project_and_route_stand_below_the_name() {
+        let routed = Key {
+            project: Some("shop".to_owned()),
+            route: Some("cheap".to_owned()),
+            ..key(KeyState::Live)
+        };
+        assert!(html(routed, false).contains("</a><small class=\"dim\">project shop, route cheap</small></td>"));
+        assert!(!html(key(KeyState::Live), false).contains("<small"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::view::{self, RecentRequests};
 use crate::{
-    api::{api, bounded},
+    api::{api, asked::ask, bounded},
     browser,
     ui::{
         kept::Kept,
@@ -30,8 +30,8 @@ pub fn Overview() -> impl IntoView {
     });
 
     let (figures_api, recent_api) = (api(), api());
-    let figures = Resource::new(move || range.get(), move |range| bounded(figures_api.dashboard(range)));
-    let recent = Resource::new(
+    let figures = ask(move || range.get(), move |range| bounded(figures_api.dashboard(range)));
+    let recent = ask(
         || (),
         move |()| {
             let page = bounded(recent_api.logs(LogQuery {

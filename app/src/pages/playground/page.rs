@@ -5,7 +5,11 @@ use super::{
     view::{Conversation, Request},
 };
 use crate::{
-    api::{api, bounded},
+    api::{
+        api,
+        asked::{Asked, ask},
+        bounded,
+    },
     ui::{frame::session, note::Loading, panel::Head},
 };
 use leptos::prelude::*;
@@ -13,21 +17,26 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 use switchyard_api::Scope;
 
-/// The page.
-#[component]
-pub fn Playground() -> impl IntoView {
-    let (api, me, talk, query) = (api(), session(), expect_context::<Talk>(), use_query_map());
-    let models = Resource::new(
+/// The names of the models that are served.
+pub fn models() -> Asked<Vec<String>> {
+    let api = api();
+    ask(
         || (),
         move |()| {
             let models = bounded(api.models());
             async move {
                 models
                     .await
-                    .map(|list| list.data.into_iter().map(|model| model.id).collect::<Vec<_>>())
+                    .map(|list| list.data.into_iter().map(|model| model.id).collect())
             }
         },
-    );
+    )
+}
+
+/// The page.
+#[component]
+pub fn Playground() -> impl IntoView {
+    let (models, me, talk, query) = (models(), session(), expect_context::<Talk>(), use_query_map());
     // A link may name the model ("Open in playground"); what is typed afterwards counts.
     let asked = query
         .with_untracked(|query| query.get("model"))

@@ -18,7 +18,7 @@ pub async fn read(
     answer: &ArcRwSignal<Answer>,
     elapsed_ms: impl Fn() -> f64,
 ) -> Result<(), String> {
-    let response = http::send("POST", "/v1/chat/completions", Some(body), Some(stop))
+    let response = http::send("POST", "/v1/chat/completions", Some(body), &[], Some(stop))
         .await
         .map_err(|fault| fault.message)?;
     answer.update(|answer| headers(&response, answer));

@@ -2,7 +2,7 @@
 
 use super::view::RequestView;
 use crate::{
-    api::{api, bounded},
+    api::{api, asked::ask, bounded},
     pages::not_found::answer_404,
     ui::{
         note::{Failure, Loading, Note, Tone},
@@ -12,7 +12,7 @@ use crate::{
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
-use switchyard_api::{ApiError, LogDetail};
+use switchyard_api::ApiError;
 
 /// The page. A request never changes once it is recorded, so nothing here refreshes.
 #[component]
@@ -20,24 +20,14 @@ pub fn Request() -> impl IntoView {
     let params = use_params_map();
     let id = Memo::new(move |_| params.with(|params| params.get("id")).unwrap_or_default());
     let api = api();
-    let detail = Resource::new(
-        move || id.get(),
-        move |id| {
-            let detail = bounded(api.log(id));
-            // In parts, because that is cheaper to read back than the flattened whole: see the browser's side of the API.
-            async move { detail.await.map(|whole| (whole.row, whole.attempts, whole.verdicts)) }
-        },
-    );
+    let detail = ask(move || id.get(), move |id| bounded(api.log(id)));
     let title = move || id.with(|id| format!("Request {} · Switchyard", short(id)));
     view! {
         <Title text=title/>
         <Transition fallback=|| view! { <Loading/> }.into_any()>
             {move || Suspend::new(async move {
                 match detail.await {
-                    Ok((row, attempts, verdicts)) => {
-                        let detail = LogDetail { row, attempts, verdicts };
-                        view! { <RequestView detail=detail/> }.into_any()
-                    }
+                    Ok(detail) => view! { <RequestView detail=detail/> }.into_any(),
                     Err(fault) => fault_view(id.get_untracked(), fault),
                 }
             })}

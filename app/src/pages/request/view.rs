@@ -28,15 +28,25 @@ pub fn RequestView(detail: LogDetail) -> impl IntoView {
     let caller = row.api_key_name.as_ref().map(|name| format!(" · key {name}"));
     let model = Query::default().with("model", Some(&row.model)).on("/playground");
     let legend = view! {
-        <div class="legend"><span class="k ok">"answering"</span><span class="k wait">"waiting"</span><span class="k bad">"failed"</span></div>
+        <div class="legend"><span class="k ok">"answering"</span><span class="k wait">"waiting"</span><span class="k first">"first token"</span><span class="k bad">"failed"</span></div>
+    };
+    let route = match row.route.as_str() {
+        "" | "default" => String::new(),
+        route => format!(" · route {route}"),
     };
     let finding = format!(
-        "{id} · {}{}",
+        "{id} · {}{}{route}",
         format::moment(row.created_at),
         caller.unwrap_or_default()
     );
+    let again = Query::default()
+        .with("model", Some(&row.model))
+        .with("stream", row.stream.then_some("on"))
+        .with("route", Some(&row.route).filter(|route| *route != "default"))
+        .on("/routing");
     view! {
         <Head title=title(&row) finding=move || view! { <p class="mono">{finding.clone()}</p> }.into_any() above=|| view! { <p><a href="/requests">"Requests"</a></p> }.into_any()>
+            <a class="btn" href=again>"Dry run"</a>
             <a class="btn" href=model>"Open in playground"</a>
         </Head>
         {error(&row)}
@@ -132,7 +142,7 @@ fn attempts_view(attempts: Vec<Attempt>) -> AnyView {
     if attempts.is_empty() {
         return view! { <p class="empty">"No upstream was called."</p> }.into_any();
     }
-    let head = heading([
+    let head = heading(&[
         Column::Number("No."),
         Column::Text("Target"),
         Column::Text("Model sent"),
@@ -181,7 +191,10 @@ fn facts(row: &LogRow) -> AnyView {
             "yes: the built-in demo provider answered, no model".to_owned(),
         )
     });
+    let variant = row.variant.clone().map(|variant| ("Variant", variant));
+    let route = Some(row.route.clone()).filter(|route| !route.is_empty());
     let facts = [
+        ("Route", or_absent(&route)),
         ("Model asked", row.model.clone()),
         ("Model sent", or_absent(&row.upstream_model)),
         ("Provider", or_absent(&row.provider)),
@@ -196,6 +209,7 @@ fn facts(row: &LogRow) -> AnyView {
     ];
     let facts = facts
         .into_iter()
+        .chain(variant)
         .chain(simulated)
         .map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }.into_any());
     view! { <dl class="facts">{facts.collect_view()}</dl> }.into_any()

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 /// Height of a track, in its own units; the line runs through its middle.
 const HEIGHT: f64 = 16.0;
-/// Width of a buffer stop.
+/// Width of a buffer stop, and of the mark of the first token.
 const STOP: f64 = 3.0;
 
 /// The picture, read by a screen reader as a table of candidate, timing and reason.
@@ -18,10 +18,13 @@ pub fn YardView(yard: Yard) -> impl IntoView {
         .into_iter()
         .map(|tick| view! { <span>{tick}</span> }.into_any())
         .collect();
+    let scale = (!ticks.is_empty()).then(|| {
+        view! { <div class="scale" aria-hidden="true"><div class="axis"></div><div class="axis">{ticks}</div><div class="axis"></div></div> }.into_any()
+    });
     view! {
-        <div class="yard" role="table" aria-label="Candidates in order, what was tried, and why">
+        <div class="yard" role="table" aria-label=yard.label>
             {tracks}
-            <div class="scale" aria-hidden="true"><div class="axis"></div><div class="axis">{ticks}</div><div class="axis"></div></div>
+            {scale}
         </div>
     }
 }
@@ -29,14 +32,20 @@ pub fn YardView(yard: Yard) -> impl IntoView {
 fn track(track: Track) -> AnyView {
     let (mark, fate) = match track.fate {
         Fate::Chosen => (Some(Mark::Ok), "answered: "),
+        Fate::Cut => (Some(Mark::Warn), "answered in part: "),
         Fate::Failed => (Some(Mark::Bad), "failed: "),
-        Fate::NotNeeded | Fate::LeftOut => (None, ""),
+        Fate::Planned => (Some(Mark::Ok), ""),
+        Fate::NotNeeded | Fate::LeftOut | Fate::Reserve => (None, ""),
     };
-    let name = if mark.is_some() { "name" } else { "name out" };
+    let out = matches!(track.fate, Fate::NotNeeded | Fate::LeftOut);
+    let name = if out { "name out" } else { "name" };
+    let turn = track
+        .turn
+        .map(|turn| view! { <span class="tag">{turn}</span> }.into_any());
     let mark = mark.map(|mark| view! { <span class=mark.class()></span> }.into_any());
     view! {
         <div role="row">
-            <div role="rowheader" class=name>{mark}{track.target}</div>
+            <div role="rowheader" class=name>{turn}{mark}{track.target}</div>
             <div role="cell" class="track" inner_html=picture(&track.runs)></div>
             <div role="cell" class="why"><span class="sr">{fate}</span>{track.why}</div>
         </div>
@@ -60,6 +69,13 @@ fn shape(Run { piece, x, width }: &Run) -> String {
     let end = x + width;
     match piece {
         Piece::Wait => format!("<line class=\"wait\" x1=\"{x}\" x2=\"{end:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>"),
+        Piece::First => format!("<rect class=\"first\" x=\"{x}\" y=\"1\" width=\"{STOP}\" height=\"14\"/>"),
+        Piece::Planned => {
+            format!("<rect class=\"planned\" x=\"{x}\" y=\"5\" width=\"{width}\" height=\"6\"/>")
+        }
+        Piece::Reserve => {
+            format!("<line class=\"reserve\" x1=\"{x}\" x2=\"{end}\" y1=\"{middle}\" y2=\"{middle}\"/>")
+        }
         Piece::Flow => format!("<rect class=\"flow\" x=\"{x}\" y=\"5\" width=\"{width}\" height=\"6\"/>"),
         Piece::Failed => format!(
             "<rect class=\"failed\" x=\"{x}\" y=\"5\" width=\"{width}\" height=\"6\"/>\

@@ -5,7 +5,7 @@ use super::{
     view::{FilterForm, Rows, finding},
 };
 use crate::{
-    api::{api, bounded},
+    api::{api, asked::ask, bounded},
     browser,
     pages::keys,
     ui::{
@@ -30,7 +30,7 @@ pub fn Requests() -> impl IntoView {
     let params = use_query_map();
     let filter = Memo::new(move |_| params.with(Filter::of));
     let rows_api = api();
-    let rows = Resource::new(
+    let rows = ask(
         move || filter.get(),
         move |filter| {
             let now = browser::now();

@@ -12,7 +12,7 @@ use switchyard_api::{LogRow, Timestamp};
 #[component]
 pub fn LogTable(as_of: Timestamp, rows: Vec<LogRow>) -> impl IntoView {
     let today = as_of.date();
-    let head = heading([
+    let head = heading(&[
         Column::Text("Time, UTC"),
         Column::Text("Model asked"),
         Column::Text("Answered by"),
@@ -90,10 +90,12 @@ fn notes(row: &LogRow) -> String {
         ("partial" | "client_cancelled", Some(code)) => Some(format!("{}: {code}", Mark::of_outcome(&row.outcome).1)),
         (_, Some(code)) => Some(code.clone()),
     };
+    let route = (!matches!(row.route.as_str(), "" | "default")).then(|| format!("route {}", row.route));
+    let variant = row.variant.as_ref().map(|variant| format!("variant {variant}"));
     let surface = (row.surface != "chat").then(|| row.surface.clone());
     let stream = row.stream.then(|| "stream".to_owned());
     let simulated = row.simulated.then(|| "simulated".to_owned());
-    [trouble, surface, stream, simulated]
+    [trouble, route, variant, surface, stream, simulated]
         .into_iter()
         .flatten()
         .collect::<Vec<_>>()

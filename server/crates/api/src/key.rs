@@ -51,6 +51,12 @@ pub struct Key {
     pub state: KeyState,
     /// Requests recorded under this key, ever.
     pub usage_count: u64,
+    /// The project it belongs to: one of the configuration's `projects`, or any name that its rules know.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// The route its calls take unless they name another.
+    #[serde(default)]
+    pub route: Option<String>,
 }
 
 /// Body of `POST /admin/keys`.
@@ -65,6 +71,12 @@ pub struct NewKey {
     /// Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Absent or empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Absent or empty: none. Must be a route of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
 }
 
 /// Body of `PUT /admin/keys/{id}`: only what is named changes.
@@ -81,4 +93,10 @@ pub struct UpdateKey {
     /// `true` makes the key live for ever; not together with `expires_at`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clear_expiration: bool,
+    /// Empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
 }

@@ -6,16 +6,22 @@
 
 mod dashboard;
 mod error;
+mod explain;
 mod key;
 mod log;
 mod model;
 mod session;
+mod target;
 mod timestamp;
 
 pub use dashboard::{Dashboard, KeyCounts, LogCounts, ProviderCounts, Range, Summary, Traffic, TrafficPoint};
 pub use error::{ApiError, ErrorBody, ErrorEnvelope};
+pub use explain::{Explained, WouldFail};
 pub use key::{Key, KeyState, NewKey, Scope, UpdateKey};
 pub use log::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Verdict};
 pub use model::{Model, ModelList};
 pub use session::{Gateway, Me, SessionCreated, StoreState};
+pub use target::{
+    BreakerState, CredentialState, ModelLatency, QuotaUse, RouteInfo, RouteTarget, TargetState, Targets,
+};
 pub use timestamp::Timestamp;

@@ -22,6 +22,12 @@ pub struct LogRow {
     pub upstream_model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,
+    /// The route that was taken: `default`, or its name. Empty when the request never got that far.
+    #[serde(default)]
+    pub route: String,
+    /// Label of the variant that an A/B test drew for it, kept through failover.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// HTTP status the caller got.
     pub status: u16,
     /// `success`, `error`, `rejected`, `partial` (cut after content was sent) or `client_cancelled`.
@@ -106,6 +112,8 @@ pub struct LogQuery {
     pub model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,
+    /// `default`, or a route's name.
+    pub route: Option<String>,
     /// A key's id, or `none`.
     pub api_key_id: Option<String>,
     /// An outcome, or `failed` for everything but `success`.

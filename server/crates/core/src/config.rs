@@ -11,16 +11,19 @@ mod inert;
 mod issue;
 mod providers;
 mod reader;
+mod routes;
+mod rules;
 mod strategy;
 mod targets;
 mod tree;
 
 pub use issue::Issue;
-pub use providers::{BUILT_IN, Provider, ProviderKind, validate_url};
-pub use strategy::{Mode, Strategy};
-pub use targets::{Retry, Target};
+pub use providers::{BUILT_IN, Credential, Price, Provider, ProviderKind, validate_url};
+pub use routes::{DEFAULT as DEFAULT_ROUTE, Place, Project, Route, To};
+pub use strategy::{Blend, Mode, Rule, Strategy, Unpriced, Variant};
+pub use targets::{Asking, Breaker, Concurrency, Retry, Reverify, Target};
 
-use reader::{Block, Faults};
+use reader::{Block, Faults, as_text};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,12 +36,15 @@ pub struct Config {
     pub max_request_bytes: usize,
     /// Bounds a unary request with all its attempts; of a stream, the time until it starts.
     pub request_timeout: Option<Duration>,
-    pub strategy: Strategy,
-    /// At least one, no two alike.
+    /// Every target that a route names, each once; those of the file's own list come first.
     pub targets: Vec<Target>,
+    /// The first is the default: the file's own `strategy` and `targets`.
+    pub routes: Vec<Route>,
+    pub projects: BTreeMap<String, Project>,
     /// Name that clients use -> name that is routed. No chains.
     pub aliases: BTreeMap<String, String>,
     pub providers: Vec<Provider>,
+    /// In the order of the document.
     pub notices: Vec<Notice>,
 }
 
@@ -96,6 +102,7 @@ impl Config {
         match config {
             Some(mut config) if issues.is_empty() => {
                 config.notices = notices.0;
+                config.notices.sort_by_key(|notice| notice.line);
                 Ok(config)
             }
             _ => Err(issues),
@@ -105,14 +112,18 @@ impl Config {
     /// What holds without a file: `fallback` over the given targets.
     #[must_use]
     pub fn implicit(targets: impl IntoIterator<Item = &'static str>) -> Self {
+        let targets: Vec<Target> = targets.into_iter().map(Target::named).collect();
         Self {
             max_request_bytes: DEFAULT_MAX_REQUEST_BYTES,
             request_timeout: None,
-            strategy: Strategy {
-                mode: Mode::Fallback,
-                failover_on_status_codes: Vec::new(),
-            },
-            targets: targets.into_iter().map(Target::named).collect(),
+            routes: vec![Route {
+                name: DEFAULT_ROUTE.to_owned(),
+                model: None,
+                strategy: Strategy::of(Mode::Fallback),
+                places: (0..targets.len()).map(Place::plain).collect(),
+            }],
+            targets,
+            projects: BTreeMap::new(),
             aliases: BTreeMap::new(),
             providers: Vec::new(),
             notices: Vec::new(),
@@ -124,7 +135,7 @@ fn read(mut root: Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Conf
     if let Some(version) = root.text("apiVersion", faults).filter(|version| version != "v1") {
         notices.warn(
             "apiVersion",
-            root.line,
+            root.line_of("apiVersion"),
             format!("is \"{version}\"; this version reads v1 and goes on"),
         );
     }
@@ -134,53 +145,68 @@ fn read(mut root: Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Conf
         .unwrap_or(DEFAULT_MAX_REQUEST_BYTES);
     let request_timeout = root.positive_duration("request_timeout", faults);
     let providers = providers::read(&mut root, faults, notices);
-    let targets = targets::read(&mut root, &providers, faults, notices);
-    let strategy = strategy::read(&mut root, &targets, faults, notices);
-    let aliases = read_aliases(&mut root, faults);
-    check_maps(&targets, &aliases, &root, faults);
+    let aliases = Aliases::read(&mut root, faults);
+    let routing = routes::read(&mut root, &providers, &aliases.all, faults, notices);
+    let routes::Routing {
+        targets,
+        routes,
+        projects,
+    } = routing;
+    aliases.check(&routes, faults);
     inert::read(&mut root, &targets, faults, notices);
     root.finish(faults);
     Config {
         max_request_bytes,
         request_timeout,
-        strategy,
         targets,
-        aliases,
+        routes,
+        projects,
+        aliases: aliases.all,
         providers,
         notices: Vec::new(),
     }
 }
 
-fn read_aliases(root: &mut Block<'_>, faults: &mut Faults) -> BTreeMap<String, String> {
-    let line = root.take("aliases").map_or(root.line, |node| node.line);
-    let aliases: BTreeMap<String, String> = root.text_map("aliases", faults).into_iter().collect();
-    for (name, meant) in &aliases {
-        let path = format!("aliases.{name}");
-        if name.trim().is_empty() || meant.trim().is_empty() {
-            faults.add(&path, line, "must have a name and a model");
-        } else if name == meant {
-            faults.add(&path, line, "names itself; remove it");
-        } else if aliases.contains_key(meant) {
-            faults.add(
-                &path,
-                line,
-                format!("leads to \"{meant}\", which is an alias too; name the model itself"),
-            );
-        }
-    }
-    aliases
+#[derive(Default)]
+struct Aliases {
+    all: BTreeMap<String, String>,
+    /// Those that lead to a route, which must be there: path, line and name of the route.
+    to_routes: Vec<(String, u64, String)>,
 }
 
-/// An alias is resolved before targets are looked at, so a `model_map` entry of the same name could never match.
-fn check_maps(targets: &[Target], aliases: &BTreeMap<String, String>, root: &Block<'_>, faults: &mut Faults) {
-    for (i, target) in targets.iter().enumerate() {
-        for name in target.model_map.keys().filter(|name| aliases.contains_key(*name)) {
-            let path = format!("targets[{i}].model_map.{name}");
-            faults.add(
-                &path,
-                root.line,
-                "is an alias too and would never match; remove one of them",
-            );
+impl Aliases {
+    fn read(root: &mut Block<'_>, faults: &mut Faults) -> Self {
+        let mut aliases = Self::default();
+        let Some(block) = root.take("aliases").and_then(|node| Block::of(node, "aliases", faults)) else {
+            return aliases;
+        };
+        for (name, node) in block.all() {
+            let path = block.path_of(name);
+            let Some(meant) = as_text(node, &path, faults) else {
+                continue;
+            };
+            if name.trim().is_empty() || meant.trim().is_empty() {
+                faults.add(&path, node.line, "must have a name and a model");
+            } else if name == meant {
+                faults.add(&path, node.line, "names itself; remove it");
+            } else if block.all().any(|(other, _)| other == meant) {
+                let message = format!("leads to \"{meant}\", which is an alias too; name the model itself");
+                faults.add(&path, node.line, message);
+            } else if let Some(route) = meant.strip_prefix(targets::ROUTE) {
+                aliases.to_routes.push((path, node.line, route.to_owned()));
+            }
+            aliases.all.insert(name.to_owned(), meant);
+        }
+        aliases
+    }
+
+    fn check(&self, routes: &[Route], faults: &mut Faults) {
+        for (path, line, name) in &self.to_routes {
+            if !routes.iter().any(|route| route.name == *name) {
+                let names: Vec<&str> = routes.iter().map(|route| route.name.as_str()).collect();
+                let message = format!("\"{name}\" names no route; there are {}", names.join(", "));
+                faults.add(path, *line, message);
+            }
         }
     }
 }

@@ -30,11 +30,19 @@ pub enum Kind {
     InvalidRequest,
     RequestTooLarge,
     ModelNotFound,
+    /// Its project may not use what would answer.
+    NotAllowed,
     // === the gateway's ===
     /// The request's own deadline passed.
     Deadline,
     /// Every candidate is out of service before it was asked.
     NoTarget,
+    /// A target's circuit breaker does not let the call through.
+    BreakerOpen,
+    /// A target has as many calls as it may have, and as many wait.
+    Saturated,
+    /// What the operator allows to be sent to a target is used up.
+    OverQuota,
     /// A fault of this program.
     Internal,
     // === the upstream's ===
@@ -45,6 +53,8 @@ pub enum Kind {
     /// The connection broke.
     Broken,
     RateLimit,
+    /// What the gateway's account may spend there is used up: 402, or a body that says so under any status.
+    Quota,
     /// 401 or 403: the gateway's credential, never the caller's.
     Auth,
     NotFound,
@@ -69,13 +79,18 @@ impl Kind {
             Self::InvalidRequest => "invalid_request",
             Self::RequestTooLarge => "request_too_large",
             Self::ModelNotFound => "model_not_found",
+            Self::NotAllowed => "not_allowed",
             Self::Deadline => "gateway_timeout",
             Self::NoTarget => "no_target",
+            Self::BreakerOpen => "breaker_open",
+            Self::Saturated => "saturated",
+            Self::OverQuota => "over_quota",
             Self::Internal => "internal",
             Self::Connect => "connect",
             Self::Timeout => "timeout",
             Self::Broken => "broken",
             Self::RateLimit => "rate_limit",
+            Self::Quota => "quota",
             Self::Auth => "auth",
             Self::NotFound => "not_found",
             Self::Refused => "refused",
@@ -90,12 +105,18 @@ impl Kind {
     #[must_use]
     pub const fn source(self) -> Source {
         match self {
-            Self::InvalidRequest | Self::RequestTooLarge | Self::ModelNotFound => Source::Client,
-            Self::Deadline | Self::NoTarget | Self::Internal => Source::Gateway,
+            Self::InvalidRequest | Self::RequestTooLarge | Self::ModelNotFound | Self::NotAllowed => Source::Client,
+            Self::Deadline
+            | Self::NoTarget
+            | Self::BreakerOpen
+            | Self::Saturated
+            | Self::OverQuota
+            | Self::Internal => Source::Gateway,
             Self::Connect
             | Self::Timeout
             | Self::Broken
             | Self::RateLimit
+            | Self::Quota
             | Self::Auth
             | Self::NotFound
             | Self::Refused
@@ -111,10 +132,17 @@ impl Kind {
     pub const fn retry(self) -> Retry {
         match self {
             Self::Connect | Self::Timeout | Self::Broken | Self::RateLimit | Self::ServerError => Retry::Same,
-            Self::ContextLength | Self::BadAnswer | Self::Cut => Retry::Next,
+            Self::ContextLength
+            | Self::BadAnswer
+            | Self::Cut
+            | Self::Quota
+            | Self::BreakerOpen
+            | Self::Saturated
+            | Self::OverQuota => Retry::Next,
             Self::InvalidRequest
             | Self::RequestTooLarge
             | Self::ModelNotFound
+            | Self::NotAllowed
             | Self::Deadline
             | Self::NoTarget
             | Self::Internal
@@ -175,11 +203,14 @@ impl Error {
             Kind::InvalidRequest => face(400, "invalid_request_error", "invalid_request"),
             Kind::RequestTooLarge => face(413, "invalid_request_error", "request_too_large"),
             Kind::ModelNotFound | Kind::NotFound => face(404, "invalid_request_error", "model_not_found"),
+            Kind::NotAllowed => face(403, "permission_error", "target_not_allowed"),
             Kind::Deadline => face(504, "timeout_error", "gateway_timeout"),
-            Kind::NoTarget => face(503, "server_error", "upstream_unavailable"),
+            Kind::NoTarget | Kind::BreakerOpen => face(503, "server_error", "upstream_unavailable"),
+            Kind::Saturated => face(429, "rate_limit_error", "provider_saturated"),
+            Kind::OverQuota => face(429, "rate_limit_error", "rate_limit_exceeded"),
             Kind::Internal => face(500, "server_error", "routing_error"),
             Kind::Timeout => face(504, "timeout_error", "upstream_timeout"),
-            Kind::RateLimit => face(429, "rate_limit_error", "rate_limit_exceeded"),
+            Kind::RateLimit | Kind::Quota => face(429, "rate_limit_error", "rate_limit_exceeded"),
             Kind::Auth => face(502, "upstream_error", "upstream_auth_error"),
             Kind::Refused => match self.status {
                 Some(422) => face(422, "invalid_request_error", "invalid_request"),

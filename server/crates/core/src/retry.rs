@@ -4,7 +4,7 @@
 //! deadline; and an upstream that asks to be left alone for longer than [`LONGEST_WAIT`] is left alone.
 
 use crate::config::Retry as Policy;
-use crate::error::{Error, Retry};
+use crate::error::{Error, Kind, Retry};
 use rand::{Rng, RngCore};
 use std::time::Duration;
 
@@ -50,8 +50,11 @@ pub fn decide(error: &Error, attempt: u32, limits: Limits<'_>, rng: &mut dyn Rng
 }
 
 /// A list of statuses replaces the usual ones. It says nothing about failures that have no status.
+///
+/// An attempt that hung until its bound is not asked for again: it has cost the request enough time already.
 fn is_retryable(error: &Error, policy: &Policy) -> bool {
     match error.status {
+        None if error.kind == Kind::Timeout => false,
         Some(status) if !policy.on_status_codes.is_empty() => policy.on_status_codes.contains(&status),
         _ => error.kind.retry() == Retry::Same,
     }
@@ -111,12 +114,16 @@ mod tests {
         let (once, thrice) = (policy(1, &[]), policy(3, &[]));
         for (kind, status, retried, alone) in [
             (Kind::Connect, None, "again", "next"),
-            (Kind::Timeout, None, "again", "next"),
+            (Kind::Timeout, None, "next", "next"),
             (Kind::Timeout, Some(408), "again", "next"),
             (Kind::Broken, None, "again", "next"),
             (Kind::RateLimit, Some(429), "again", "next"),
             (Kind::ServerError, Some(503), "again", "next"),
             (Kind::ContextLength, Some(400), "next", "next"),
+            (Kind::Quota, Some(402), "next", "next"),
+            (Kind::BreakerOpen, None, "next", "next"),
+            (Kind::Saturated, None, "next", "next"),
+            (Kind::OverQuota, None, "next", "next"),
             (Kind::BadAnswer, Some(200), "next", "next"),
             (Kind::Cut, Some(200), "next", "next"),
             (Kind::Auth, Some(401), "stop", "stop"),

@@ -1,70 +1,263 @@
-//! Strategies: given a request's facts and a view of the world, which targets in which order.
+//! Routing: given a request's facts and a view of the world, which targets in which order.
 //!
-//! A strategy decides order and nothing else. It makes no call, retries nothing, and does not know what a breaker is; the
-//! engine walks the order. Time and dice are arguments, so every strategy is tested with a table.
+//! Two layers. A [`Strategy`] ranks the places of one route and nothing else: it makes no call, retries nothing, and does
+//! not know what a breaker is. The [`Router`] holds the routes as a tree, since a place may be another route, and unrolls a
+//! ranking into an [`Order`] of targets in which none stands twice. Both are pure: time, dice and measurements are
+//! arguments, so every mode is tested with a table, and a dry run gives what the real call gets.
+//!
+//! ```text
+//! route "default": ab-test            ranking: [1, 0]       order: openai, groq, anthropic
+//!   place 0: target anthropic
+//!   place 1: route "fast": fallback   ranking: [0, 1]
+//!     place 0: target openai
+//!     place 1: target groq
+//! ```
+//!
+//! Modes come in two families. A pool may move on to any of its places, because an operator called them
+//! interchangeable; a named mode stays inside what somebody named on purpose. The pipeline needs no flag for that: what
+//! must not be reached is not in the order.
 
+mod ab_test;
+mod conditional;
+mod content;
+mod cost;
+mod dice;
 mod fallback;
+mod health_weighted;
+mod latency;
+mod load_balance;
+mod router;
+mod rules;
 mod single;
+mod sticky;
 
-use crate::config::Mode;
+pub use router::{Leg, Order, RouteId, Router, is_virtual};
+pub use rules::{Compare, Condition, Content, TimeOfDay};
+pub use sticky::{Sticky, StickyOn};
+
+use crate::catalog::Work;
+use crate::config::{Mode, Place};
+use crate::health::Health;
 use rand::RngCore;
+use std::time::Duration;
 
 /// Position of a target in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TargetId(pub usize);
 
 /// What a strategy may look at in a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Facts<'a> {
     /// After aliases.
     pub model: &'a str,
+    /// What is asked for and how much of it, for prices.
+    pub work: Work,
+    /// The body's `user`.
+    pub user: Option<&'a str>,
+    /// `X-Session-ID`.
+    pub session: Option<&'a str>,
+    pub stream: bool,
+    pub has_tools: bool,
+    /// The key's id and its name: a rule may use either.
+    pub key: Option<(&'a str, &'a str)>,
+    pub project: Option<&'a str>,
+    /// The client's headers, by lower-case name.
+    pub headers: &'a dyn Fields,
+    /// `X-Gateway-Metadata`.
+    pub metadata: &'a dyn Fields,
+    /// Text of the user's messages; `None` where there are none to look at, as in embeddings.
+    pub prompt: Option<&'a str>,
+    /// Milliseconds since the Unix epoch.
+    pub now_ms: i64,
 }
 
-/// What a strategy may look at in the gateway.
+/// Values by name.
+pub trait Fields {
+    fn value(&self, name: &str) -> Option<&str>;
+}
+
+/// No values at all.
+impl Fields for () {
+    fn value(&self, _: &str) -> Option<&str> {
+        None
+    }
+}
+
+impl Fields for std::collections::BTreeMap<String, String> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).map(String::as_str)
+    }
+}
+
+/// What routing may look at in the gateway, per target.
 pub trait World {
     /// Targets in the order of the configuration.
     fn targets(&self) -> usize;
     fn serves(&self, target: TargetId, model: &str) -> Serves;
+    /// The upstream's id for a model.
+    fn upstream<'a>(&'a self, target: TargetId, model: &'a str) -> &'a str;
+    /// Median latency of an upstream model; `None` when nothing fresh is known.
+    fn p50(&self, target: TargetId, upstream: &str) -> Option<Duration>;
+    /// What the work would cost there, in USD; `None` without a price.
+    fn price(&self, target: TargetId, upstream: &str, work: &Work) -> Option<f64>;
+    fn health(&self, target: TargetId) -> Health;
+    /// Why this request may not use the target, if so.
+    fn denies(&self, target: TargetId) -> Option<LeftOut>;
 }
 
 /// Whether a target serves a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Serves {
-    /// It lists the model.
-    Listed,
+    No,
     /// It lists nothing, and serves whatever it is asked for: the upstream alone knows.
     Anything,
-    No,
+    /// It lists the model.
+    Listed,
 }
 
-/// Preferred first. Targets that are not in it have their reason in `left_out`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Order {
-    /// Empty: nothing configured serves this model.
-    pub targets: Vec<TargetId>,
-    pub left_out: Vec<(TargetId, LeftOut)>,
-}
-
-/// Why a strategy does not name a target.
+/// Why routing does not name a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     /// The model is not among those it serves.
     Model,
+    /// The request names a route and the route says no model for this target.
+    NoModel,
     /// The strategy names another target on purpose.
     NotNamed,
+    /// It belongs to other routes.
+    NotInRoute,
+    /// No price is known, and the strategy skips what has none.
+    Unpriced,
+    /// `X-Gateway-Only` does not list it.
+    Header,
+    /// The project's allow-list does not list it.
+    Project,
+}
+
+/// The places of one route, as a strategy sees them for one request.
+pub trait Pool {
+    /// The route's name. It keeps the sticky draws of nested routes apart.
+    fn name(&self) -> &str;
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    fn serves(&self, place: usize) -> Serves;
+    /// The same, of a place that this request may not use too.
+    fn claims(&self, place: usize) -> Serves;
+    fn weight(&self, place: usize) -> f64;
+    fn p50(&self, place: usize) -> Option<Duration>;
+    /// USD of this request.
+    fn price(&self, place: usize) -> Option<f64>;
+    fn health(&self, place: usize) -> Health;
+
+    /// Places that can serve, best known first: those that list the model, then those that serve whatever they are asked
+    /// for. The latter may well not have it, and an upstream that does not know a model ends the walk.
+    fn classes(&self) -> [Vec<usize>; 2] {
+        let (mut listed, mut anything) = (Vec::new(), Vec::new());
+        for place in 0..self.len() {
+            match self.serves(place) {
+                Serves::Listed => listed.push(place),
+                Serves::Anything => anything.push(place),
+                Serves::No => {}
+            }
+        }
+        [listed, anything]
+    }
+
+    /// Can serve, known or not.
+    fn can(&self, place: usize) -> bool {
+        self.serves(place) != Serves::No
+    }
+}
+
+/// A strategy's answer: places of the route, preferred first, each at most once and only such that can serve.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranking {
+    pub places: Vec<usize>,
+    /// Could serve, and were passed over because they have no price.
+    pub unpriced: Vec<usize>,
+    /// The variant that was drawn.
+    pub variant: Option<String>,
+}
+
+impl From<Vec<usize>> for Ranking {
+    fn from(places: Vec<usize>) -> Self {
+        Self {
+            places,
+            ..Self::default()
+        }
+    }
 }
 
 pub trait Strategy: Send + Sync {
-    fn order(&self, facts: &Facts<'_>, world: &dyn World, rng: &mut dyn RngCore) -> Order;
+    fn rank(&self, facts: &Facts<'_>, pool: &dyn Pool, rng: &mut dyn RngCore) -> Ranking;
+
+    /// Places that a ranking may hold whatever the dice say. A route counts as able to serve when one of these is.
+    fn reach(&self, _: &Facts<'_>, pool: &dyn Pool) -> Vec<usize> {
+        (0..pool.len()).collect()
+    }
+}
+
+/// What a named mode names, as far as it can serve.
+fn able(named: Vec<usize>, pool: &dyn Pool) -> Ranking {
+    let able = named.into_iter().filter(|place| pool.can(*place));
+    able.collect::<Vec<_>>().into()
 }
 
 /// The strategy of a mode.
 #[must_use]
-pub fn strategy(mode: Mode) -> Box<dyn Strategy> {
-    match mode {
+pub fn strategy(mode: &Mode) -> Box<dyn Strategy> {
+    match mode.clone() {
         Mode::Single => Box::new(single::Single),
         Mode::Fallback => Box::new(fallback::Fallback),
+        Mode::LoadBalance { sticky } => Box::new(load_balance::LoadBalance { sticky }),
+        Mode::LeastLatency => Box::new(latency::LeastLatency),
+        Mode::CostOptimized { unpriced } => Box::new(cost::CostOptimized { unpriced }),
+        Mode::Conditional { rules } => Box::new(conditional::Conditional { rules }),
+        Mode::ContentBased { rules } => Box::new(content::ContentBased { rules }),
+        Mode::AbTest { variants, sticky } => Box::new(ab_test::AbTest { variants, sticky }),
+        Mode::HealthWeighted { blend } => Box::new(health_weighted::HealthWeighted { blend }),
     }
+}
+
+/// Whether the strategy reads prompts: where none does, nobody has to collect their text.
+#[must_use]
+pub const fn reads_prompts(mode: &Mode) -> bool {
+    matches!(mode, Mode::ContentBased { .. })
+}
+
+/// Whether the strategy reads how many tokens a prompt has.
+#[must_use]
+pub fn reads_tokens(mode: &Mode) -> bool {
+    match mode {
+        Mode::CostOptimized { .. } => true,
+        Mode::Conditional { rules } => rules.iter().any(|rule| rule.when.reads_tokens()),
+        Mode::Single
+        | Mode::Fallback
+        | Mode::LoadBalance { .. }
+        | Mode::LeastLatency
+        | Mode::ContentBased { .. }
+        | Mode::AbTest { .. }
+        | Mode::HealthWeighted { .. } => false,
+    }
+}
+
+/// The dice of one request: the same id throws the same, so that a dry run under a request's id shows what it got, and
+/// tests can repeat a distribution.
+#[must_use]
+pub fn dice(request_id: &str) -> rand::rngs::SmallRng {
+    rand::SeedableRng::seed_from_u64(sticky::hash(request_id.as_bytes()))
+}
+
+/// Weights as they hold: all 1 where none is written, and 0 for those left out beside others.
+#[must_use]
+pub fn weights(places: &[Place]) -> Vec<f64> {
+    let none = places.iter().all(|place| place.weight.is_none());
+    places
+        .iter()
+        .map(|place| place.weight.unwrap_or(if none { 1.0 } else { 0.0 }))
+        .collect()
 }
 
 #[cfg(test)]

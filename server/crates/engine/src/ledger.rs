@@ -4,7 +4,9 @@
 //! with the outcome; or its drop, because a client that goes away drops everything it was waiting for, and code after an
 //! await does not run then.
 
+use crate::live::{Failed, Pass, now};
 use crate::pipeline::Open;
+use crate::plan::{Plan, Reason};
 use crate::ports::Records;
 use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
 use crate::request::{Attribution, Request};
@@ -14,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use switchyard_core::error::{Error, Kind, Source};
 use switchyard_core::redact::redact;
-use switchyard_core::routing::{LeftOut, TargetId};
+use switchyard_core::routing::{Leg, TargetId};
 use switchyard_core::usage::Usage;
 use switchyard_providers::Call;
 
@@ -37,6 +39,8 @@ pub(crate) struct Ledger {
     /// The head of a stream has gone out.
     streaming: bool,
     closed: bool,
+    /// The call that is under way. Dropped with the ledger, it gives back what it holds.
+    pass: Option<Pass>,
 }
 
 /// What a stream's head needs to know while the attempts still go on.
@@ -69,7 +73,7 @@ enum Fate {
     /// In the order, not reached.
     #[default]
     Waiting,
-    Excluded(String),
+    Excluded(Reason),
     Trying,
     Failed(String),
     Chosen,
@@ -108,7 +112,12 @@ impl Ledger {
             waited,
             streaming: false,
             closed: false,
+            pass: None,
         }
+    }
+
+    fn since_arrival(&self) -> Duration {
+        now().saturating_duration_since(self.arrived)
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -120,16 +129,17 @@ impl Ledger {
         self.record.stream = call.stream;
     }
 
-    pub(crate) fn left_out(&mut self, target: TargetId, why: LeftOut) {
-        let reason = match why {
-            LeftOut::Model => format!("does not serve model {}", self.snapshot.resolve(&self.record.model)),
-            LeftOut::NotNamed => format!("mode {} uses the first target only", self.snapshot.mode),
-        };
-        self.exclude(target, reason);
+    /// The order is known, and why the others are not in it.
+    pub(crate) fn planned(&mut self, plan: &Plan) {
+        self.record.route.clone_from(&plan.route);
+        self.record.variant.clone_from(&plan.variant);
+        for (target, reason) in &plan.left_out {
+            self.exclude(*target, reason.clone());
+        }
     }
 
-    pub(crate) fn exclude(&mut self, TargetId(i): TargetId, reason: String) {
-        if let Some(mark) = self.marks.get_mut(i) {
+    pub(crate) fn exclude(&mut self, TargetId(i): TargetId, reason: Reason) {
+        if let Some(mark) = self.marks.get_mut(i).filter(|mark| mark.attempts == 0) {
             mark.fate = Fate::Excluded(reason);
         }
     }
@@ -139,7 +149,14 @@ impl Ledger {
         self.waited += wait;
     }
 
-    pub(crate) fn begin_attempt(&mut self, id: TargetId, target: &Target, model: &str) -> Started {
+    /// Who is spoken of when no call was made: the one that would have been asked.
+    pub(crate) fn would_ask(&mut self, target: &Target, leg: &Leg) {
+        if self.record.attempts.is_empty() {
+            self.attribute(target, &leg.model, 0);
+        }
+    }
+
+    fn attribute(&mut self, target: &Target, model: &str, attempts: usize) {
         self.record.target = Some(target.name.clone());
         self.record.provider = Some(target.provider.clone());
         self.record.upstream_model = Some(model.to_owned());
@@ -148,9 +165,15 @@ impl Ledger {
             provider: self.record.provider.clone(),
             target: self.record.target.clone(),
             model: self.record.upstream_model.clone(),
-            attempts: u32::try_from(self.record.attempts.len() + 1).unwrap_or(u32::MAX),
+            attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
         };
         *self.shared.attribution.lock().unwrap_or_else(PoisonError::into_inner) = attribution;
+    }
+
+    pub(crate) fn begin_attempt(&mut self, target: &Target, leg: &Leg, pass: Pass) -> Started {
+        let (id, model) = (leg.target, leg.model.as_str());
+        self.pass = Some(pass);
+        self.attribute(target, model, self.record.attempts.len() + 1);
         if let Some(mark) = self.marks.get_mut(id.0) {
             mark.attempts += 1;
             mark.fate = Fate::Trying;
@@ -162,7 +185,7 @@ impl Ledger {
             model: model.to_owned(),
             outcome: Outcome::ClientCancelled.as_str().to_owned(),
             status: None,
-            started_us: micros(self.arrived.elapsed()),
+            started_us: micros(self.since_arrival()),
             latency_us: 0,
             first_token_us: None,
             error: None,
@@ -170,8 +193,8 @@ impl Ledger {
         Started {
             target: id,
             model: model.to_owned(),
-            began: Instant::now(),
-            after: self.arrived.elapsed(),
+            began: now(),
+            after: self.since_arrival(),
         }
     }
 
@@ -182,8 +205,8 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn attempt_failed(&mut self, started: &Started, error: &Error) {
-        let latency = started.began.elapsed();
+    pub(crate) fn attempt_failed(&mut self, started: &Started, error: &Error) -> Failed {
+        let latency = started.latency();
         self.waited += latency;
         if let Some(attempt) = self.record.attempts.last_mut() {
             attempt.latency_us = micros(latency);
@@ -201,22 +224,30 @@ impl Ledger {
         if let Some(mark) = self.marks.get_mut(started.target.0) {
             mark.fate = Fate::Failed(shorten(&error.message));
         }
+        // When the request's time is over, that tells something about a target only if it used most of it itself.
+        let own_time = latency * 2 >= self.since_arrival();
+        self.pass
+            .take()
+            .map_or(Failed::Plain, |pass| pass.failed(error, own_time))
     }
 
     /// A whole answer is there.
     pub(crate) fn attempt_succeeded(&mut self, started: &Started) {
-        let latency = started.began.elapsed();
+        let latency = started.latency();
         self.waited += latency;
         if let Some(attempt) = self.record.attempts.last_mut() {
             attempt.latency_us = micros(latency);
             Outcome::Success.as_str().clone_into(&mut attempt.outcome);
+        }
+        if let Some(pass) = &mut self.pass {
+            pass.answered(latency);
         }
         self.choose(started.target);
     }
 
     /// A stream has brought its first content, or its whole end: from here on this target answers.
     pub(crate) fn committed(&mut self, started: &Started, content: bool) {
-        let latency = started.began.elapsed();
+        let latency = started.latency();
         self.waited += latency;
         // A whole answer may be an empty one: then there was no first token.
         if content {
@@ -224,6 +255,9 @@ impl Ledger {
             if let Some(attempt) = self.record.attempts.last_mut() {
                 attempt.first_token_us = Some(micros(latency));
             }
+        }
+        if let Some(pass) = &mut self.pass {
+            pass.answered(latency);
         }
         self.streaming = true;
         self.choose(started.target);
@@ -238,19 +272,25 @@ impl Ledger {
 
     /// The answer's head can go out: what was spent until now, without the waiting, is the gateway's own share.
     pub(crate) fn head_ready(&mut self) -> (Duration, Duration) {
-        let overhead = self.arrived.elapsed().saturating_sub(self.waited);
+        let overhead = self.since_arrival().saturating_sub(self.waited);
         self.record.overhead_us = micros(overhead);
         (overhead, self.waited)
     }
 
     pub(crate) fn set_usage(&mut self, usage: Usage) {
         self.record.usage = usage;
+        if let Some(pass) = &mut self.pass {
+            pass.used(tokens(usage));
+        }
     }
 
     /// The answer is whole.
     pub(crate) fn close_complete(&mut self, usage: Usage) {
         self.record.usage = usage;
         self.record.status = 200;
+        if let Some(pass) = self.pass.take() {
+            pass.complete(tokens(usage));
+        }
         self.end_stream(Outcome::Success.as_str(), None);
         self.close(Outcome::Success);
     }
@@ -259,6 +299,15 @@ impl Ledger {
     pub(crate) fn close_partial(&mut self, error: &Error, usage: Usage) {
         self.record.usage = usage;
         self.record.status = 200;
+        if let Some(mut pass) = self.pass.take() {
+            pass.used(tokens(usage));
+            // A stream that the gateway itself ends says nothing about its upstream.
+            if error.kind == Kind::Internal {
+                drop(pass);
+            } else {
+                pass.failed(error, true);
+            }
+        }
         self.end_stream(error.kind.as_str(), Some(shorten(&error.message)));
         self.fail_with(error);
         self.close(Outcome::Partial);
@@ -286,7 +335,7 @@ impl Ledger {
 
     /// A stream's attempt lasts as long as the stream.
     fn end_stream(&mut self, outcome: &str, error: Option<String>) {
-        let since_arrival = micros(self.arrived.elapsed());
+        let since_arrival = micros(self.since_arrival());
         if let Some(attempt) = self.record.attempts.last_mut().filter(|_| self.record.stream) {
             attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
             outcome.clone_into(&mut attempt.outcome);
@@ -301,7 +350,7 @@ impl Ledger {
         self.closed = true;
         self.open.end();
         self.record.outcome = outcome;
-        self.record.duration_us = micros(self.arrived.elapsed());
+        self.record.duration_us = micros(self.since_arrival());
         self.record.verdicts = self.verdicts();
         self.sink.push(std::mem::take(&mut self.record));
     }
@@ -313,9 +362,13 @@ impl Ledger {
             } else {
                 String::new()
             };
+            let mut until_ms = None;
             let (state, reason) = match &mark.fate {
                 Fate::Waiting => (VerdictState::NotNeeded, "not needed".to_owned()),
-                Fate::Excluded(reason) => (VerdictState::Excluded, reason.clone()),
+                Fate::Excluded(reason) => {
+                    until_ms = reason.until_ms;
+                    (VerdictState::Excluded, reason.text.clone())
+                }
                 Fate::Trying => (VerdictState::Failed, "was still being asked".to_owned()),
                 Fate::Failed(message) => (VerdictState::Failed, format!("failed{times}: {message}")),
                 Fate::Chosen => (VerdictState::Chosen, format!("answered{times}")),
@@ -324,7 +377,7 @@ impl Ledger {
                 target: target.name.clone(),
                 state,
                 reason,
-                until_ms: None,
+                until_ms,
             }
         };
         self.snapshot.targets.iter().zip(&self.marks).map(verdict).collect()
@@ -336,7 +389,7 @@ impl Drop for Ledger {
         if self.closed {
             return;
         }
-        let since_arrival = micros(self.arrived.elapsed());
+        let since_arrival = micros(self.since_arrival());
         if let Some(attempt) = self
             .record
             .attempts
@@ -345,12 +398,15 @@ impl Drop for Ledger {
         {
             attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
         }
-        if std::thread::panicking() {
-            self.close_failed(&Error::new(Kind::Internal, "the gateway failed at this request"));
-            return;
-        }
-        if self.open.is_stopping() {
-            let error = Error::new(Kind::Internal, "the gateway was stopped before the answer was whole");
+        let cut = if std::thread::panicking() {
+            Some("the gateway failed at this request")
+        } else if self.open.is_stopping() {
+            Some("the gateway was stopped before the answer was whole")
+        } else {
+            None
+        };
+        if let Some(message) = cut {
+            let error = Error::new(Kind::Internal, message);
             if self.streaming {
                 self.close_partial(&error, self.record.usage);
             } else {
@@ -388,6 +444,13 @@ pub(crate) fn clean(mut error: Error, target: &Target) -> Error {
     error
 }
 
+/// All that was used, where it is known.
+fn tokens(usage: Usage) -> Option<u64> {
+    usage
+        .total
+        .or_else(|| Some(usage.prompt?.saturating_add(usage.completion.unwrap_or(0))))
+}
+
 pub(crate) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
@@ -397,6 +460,10 @@ fn shorten(message: &str) -> String {
 }
 
 impl Started {
+    fn latency(&self) -> Duration {
+        now().saturating_duration_since(self.began)
+    }
+
     pub(crate) fn model(&self) -> &str {
         &self.model
     }

@@ -11,15 +11,22 @@
 //! The engine knows no HTTP server and no database. What it needs of the world stands in [`ports`].
 
 pub mod demo;
+mod explain;
 mod ledger;
+mod live;
 mod models;
 mod pipeline;
+mod plan;
 pub mod ports;
 pub mod record;
 mod request;
 mod snapshot;
+mod view;
+mod watch;
 
+pub use explain::Explanation;
 pub use models::ListedModel;
 pub use pipeline::Engine;
 pub use request::{Answer, Attribution, Body, Caller, Failure, Piece, Request};
-pub use snapshot::{BuildError, Parts, Snapshot, TargetStatus};
+pub use snapshot::{BuildError, Parts, Snapshot};
+pub use view::{Circuit, CredentialView, RouteView, RoutedView, Standing, TargetView, TargetsView};

@@ -3,11 +3,15 @@
 //! A target with a list says so itself. One that serves whatever it is asked for is asked in turn: its upstream's own
 //! listing, kept for a minute, and for longer while the upstream does not answer.
 
+use crate::live::now;
 use crate::snapshot::{Snapshot, Target};
 use futures_util::future::join_all;
 use futures_util::stream::StreamExt;
 use serde::Deserialize;
 use std::time::{Duration, Instant};
+use switchyard_core::catalog::{Work, WorkKind};
+use switchyard_core::health::Health;
+use switchyard_core::routing::{self, Facts, LeftOut, RouteId, Serves, TargetId, World, is_virtual};
 use tokio::sync::Mutex;
 
 /// Listings younger than this are not asked for again.
@@ -45,31 +49,108 @@ struct Listing {
 }
 
 impl Snapshot {
-    /// Every model that a call could name, each once.
+    /// Every model that a call could name, each once: what the routes would not send anywhere is not listed.
     pub async fn models(&self) -> Vec<ListedModel> {
-        let reachable = if self.mode == "single" { 1 } else { self.targets.len() };
-        let targets = &self.targets[..reachable.min(self.targets.len())];
-        let listings = join_all(targets.iter().map(Target::listing)).await;
+        let listings = join_all(self.targets.iter().map(Target::listing)).await;
         let mut models: Vec<ListedModel> = Vec::new();
-        for model in listings.into_iter().flatten() {
-            if !models.iter().any(|known| known.id == model.id) {
+        let list = |model: ListedModel, models: &mut Vec<ListedModel>| {
+            if !models.iter().any(|known| known.id == model.id) && self.first_for(&model.id).is_some() {
                 models.push(model);
             }
+        };
+        for model in listings.into_iter().flatten() {
+            list(model, &mut models);
+        }
+        let named = |id: &str, meant: &str| {
+            self.first_for(meant).map(|target| ListedModel {
+                id: id.to_owned(),
+                created: 0,
+                owned_by: target.provider.clone(),
+            })
+        };
+        for model in self
+            .routes
+            .iter()
+            .flat_map(|route| &route.places)
+            .flat_map(|place| place.model_map.keys())
+        {
+            models.extend(named(model, model).filter(|model| !models.iter().any(|known| known.id == model.id)));
         }
         for (alias, meant) in &self.aliases {
-            let owner = models
-                .iter()
-                .find(|model| model.id == *meant)
-                .map(|model| model.owned_by.clone());
-            if let Some(owned_by) = owner.filter(|_| !models.iter().any(|model| model.id == *alias)) {
-                models.push(ListedModel {
-                    id: alias.clone(),
-                    created: 0,
-                    owned_by,
-                });
-            }
+            let listed = is_virtual(meant).is_some() || models.iter().any(|model| model.id == *meant);
+            models.extend(named(alias, meant).filter(|_| listed && !models.iter().any(|known| known.id == *alias)));
+        }
+        for route in self.routes.iter().skip(1) {
+            let id = format!("route/{}", route.name);
+            models.extend(named(&id, &id));
         }
         models
+    }
+
+    /// The target that a call of this model would go to first, as far as its model decides.
+    fn first_for(&self, model: &str) -> Option<&Target> {
+        let route = match is_virtual(model) {
+            Some(name) => self.router.find(name)?,
+            None => RouteId::DEFAULT,
+        };
+        let facts = Facts {
+            model,
+            work: Work {
+                kind: WorkKind::Chat,
+                input_tokens: 1,
+                output_tokens: None,
+            },
+            user: None,
+            session: None,
+            stream: false,
+            has_tools: false,
+            key: None,
+            project: None,
+            headers: &(),
+            metadata: &(),
+            prompt: Some(""),
+            now_ms: 0,
+        };
+        let order = self
+            .router
+            .order(route, &facts, &Everything(self), &mut routing::dice(model));
+        self.targets.get(order.legs.first()?.target.0)
+    }
+}
+
+/// The gateway without its measurements: who serves what.
+struct Everything<'a>(&'a Snapshot);
+
+impl World for Everything<'_> {
+    fn targets(&self) -> usize {
+        self.0.targets.len()
+    }
+
+    fn serves(&self, TargetId(i): TargetId, model: &str) -> Serves {
+        self.0.targets.get(i).map_or(Serves::No, |target| target.serves(model))
+    }
+
+    fn upstream<'a>(&'a self, TargetId(i): TargetId, model: &'a str) -> &'a str {
+        self.0
+            .targets
+            .get(i)
+            .map_or(model, |target| target.upstream_model(model))
+    }
+
+    fn p50(&self, _: TargetId, _: &str) -> Option<Duration> {
+        None
+    }
+
+    fn price(&self, TargetId(i): TargetId, upstream: &str, work: &Work) -> Option<f64> {
+        self.0.targets.get(i)?.price(upstream, work)
+    }
+
+    fn health(&self, _: TargetId) -> Health {
+        Health::default()
+    }
+
+    fn denies(&self, _: TargetId) -> Option<LeftOut> {
+        None
     }
 }
 
@@ -90,7 +171,7 @@ impl Target {
     /// One caller asks; the others wait for what it learns. A failure is remembered too, for a shorter while.
     async fn discover(&self) -> Vec<ListedModel> {
         let mut kept = self.discovered.0.lock().await;
-        if let Some(kept) = kept.as_ref().filter(|kept| Instant::now() < kept.until) {
+        if let Some(kept) = kept.as_ref().filter(|kept| now() < kept.until) {
             return kept.models.clone();
         }
         let asked = tokio::time::timeout(PATIENCE, self.ask()).await.ok().flatten();
@@ -99,7 +180,7 @@ impl Target {
             .or_else(|| kept.take().map(|kept| kept.models))
             .unwrap_or_default();
         *kept = Some(Kept {
-            until: Instant::now() + fresh,
+            until: now() + fresh,
             models: models.clone(),
         });
         models
@@ -107,7 +188,9 @@ impl Target {
 
     async fn ask(&self) -> Option<Vec<ListedModel>> {
         let link = self.link.as_ref().ok()?;
-        let answer = link.transport.send(link.wire.list_models()?).await.ok()?;
+        let usable = self.live.usable(now());
+        let access = link.accesses.get(*usable.first()?)?;
+        let answer = link.transport.send(access.wire.list_models()?).await.ok()?;
         if !answer.status().is_success() {
             return None;
         }

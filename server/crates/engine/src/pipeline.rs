@@ -4,17 +4,20 @@ mod attempt;
 mod heartbeat;
 mod relay;
 
+use crate::explain::{Explanation, explain};
 use crate::ledger::Ledger;
+use crate::plan::{Asked, plan};
 use crate::ports::{Clock, Records};
 use crate::request::{Answer, Failure, Request};
 use crate::snapshot::Snapshot;
+use crate::view::{TargetsView, view};
+use crate::watch;
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-use switchyard_core::error::{Error, Kind};
-use switchyard_core::routing::{Facts, TargetId};
+use switchyard_core::error::Error;
 use switchyard_providers::Call;
 use tokio::time::Instant;
 
@@ -56,8 +59,6 @@ struct Run {
     snapshot: Arc<Snapshot>,
     ledger: Ledger,
     call: Call,
-    /// After aliases.
-    model: String,
     headers: HeaderMap,
     /// Of a unary request, for all of it; of a stream, for its start.
     deadline: Option<Instant>,
@@ -80,6 +81,38 @@ impl Engine {
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// Puts another snapshot in place. Requests under way end on the one that they began with.
+    pub fn swap(&self, snapshot: Snapshot) {
+        self.snapshot.store(Arc::new(snapshot));
+    }
+
+    /// The dry run: what a call would do now, with nothing sent and nothing counted.
+    ///
+    /// # Errors
+    /// When the call cannot be read, or what it says about routing makes no sense.
+    pub fn explain(&self, request: &Request) -> Result<Explanation, Error> {
+        let snapshot = self.snapshot();
+        let call = Call::parse(request.surface, request.body.clone())?;
+        let asked = Asked {
+            id: &request.id,
+            caller: &request.caller,
+            headers: &request.headers,
+            call: &call,
+        };
+        Ok(explain(&snapshot, plan(&snapshot, &asked, self.clock.as_ref())?))
+    }
+
+    /// Every target as it is now, and the routes.
+    #[must_use]
+    pub fn targets(&self) -> TargetsView {
+        view(&self.snapshot(), self.clock.as_ref())
+    }
+
+    /// Looks after what is out of service, for ever.
+    pub async fn watch(&self) {
+        watch::watch(|| self.snapshot()).await;
     }
 
     /// Requests that have begun and not ended.
@@ -116,22 +149,27 @@ impl Engine {
             Err(error) => return Err(fail(&mut ledger, error)),
         };
         ledger.call_read(&call);
-        let model = snapshot.resolve(&call.model).to_owned();
+        let asked = Asked {
+            id: &request.id,
+            caller: &request.caller,
+            headers: &request.headers,
+            call: &call,
+        };
+        let plan = match plan(&snapshot, &asked, self.clock.as_ref()) {
+            Ok(plan) => plan,
+            Err(error) => return Err(fail(&mut ledger, error)),
+        };
+        ledger.planned(&plan);
         let deadline = snapshot.request_timeout.map(|bound| Instant::now() + bound);
         let clock = Arc::clone(&self.clock);
-        let mut run = Run {
+        let run = Run {
             snapshot,
             ledger,
             call,
-            model,
             headers: request.headers,
             deadline,
             clock,
             refusal_headers: HeaderMap::new(),
-        };
-        let plan = match run.plan() {
-            Ok(plan) => plan,
-            Err(error) => return Err(fail(&mut run.ledger, error)),
         };
         if run.call.stream {
             heartbeat::while_waiting(run.ledger.shared(), Box::pin(run.attempt_all(plan)), HEARTBEAT_AFTER).await
@@ -147,56 +185,6 @@ fn fail(ledger: &mut Ledger, error: Error) -> Failure {
         attribution: ledger.shared().attribution(),
         error,
         headers: HeaderMap::new(),
-    }
-}
-
-impl Run {
-    /// The targets to try, in order. Everything else has its reason in the ledger.
-    fn plan(&mut self) -> Result<Vec<TargetId>, Error> {
-        let facts = Facts { model: &self.model };
-        let order = self
-            .snapshot
-            .strategy
-            .order(&facts, self.snapshot.as_ref(), &mut rand::rng());
-        for (target, why) in order.left_out {
-            self.ledger.left_out(target, why);
-        }
-        if order.targets.is_empty() {
-            return Err(self.unknown_model());
-        }
-        let mut plan = Vec::with_capacity(order.targets.len());
-        let mut reasons = Vec::new();
-        for id in order.targets {
-            let target = &self.snapshot.targets[id.0];
-            match &target.link {
-                Ok(_) => plan.push(id),
-                Err(reason) => {
-                    reasons.push(format!("{}: {reason}", target.name));
-                    self.ledger.exclude(id, reason.clone());
-                }
-            }
-        }
-        if plan.is_empty() {
-            let message = format!(
-                "no target for model {} can be called now ({})",
-                self.model,
-                reasons.join("; ")
-            );
-            return Err(Error::new(Kind::NoTarget, message));
-        }
-        Ok(plan)
-    }
-
-    fn unknown_model(&self) -> Error {
-        let mut known: Vec<&str> = self.snapshot.targets.iter().flat_map(|target| target.names()).collect();
-        known.dedup();
-        let shown = known.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        let more = if known.len() > 8 { ", …" } else { "" };
-        let message = format!(
-            "no configured target serves the model {}; served here: {shown}{more}",
-            self.model
-        );
-        Error::new(Kind::ModelNotFound, message).with_param("model")
     }
 }
 

@@ -62,6 +62,12 @@ pub struct RequestRecord {
     pub upstream_model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,
+    /// The route that was taken: `default`, or its name. Empty when the request never got that far.
+    #[serde(default)]
+    pub route: String,
+    /// Label of the variant that an A/B test drew for it, kept through failover.
+    #[serde(default)]
+    pub variant: Option<String>,
     /// HTTP status that the caller got.
     pub status: u16,
     pub outcome: Outcome,

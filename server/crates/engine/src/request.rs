@@ -29,6 +29,10 @@ pub struct Request {
 pub struct Caller {
     pub key_id: Option<String>,
     pub key_name: Option<String>,
+    /// The key's project.
+    pub project: Option<String>,
+    /// The route that the key's calls take unless they name another.
+    pub route: Option<String>,
 }
 
 /// Who answered, or was asked last.

@@ -2,34 +2,41 @@
 //!
 //! Built from a configuration and the environment, swapped as a whole, loaded once per request. A provider without a
 //! credential does not keep the gateway from starting: its targets are there, with the reason why they cannot be called.
+//!
+//! What changes while it runs stands in [`Live`], which a new snapshot takes over from the one before for every target
+//! whose own block did not change.
 
 use crate::demo::{self, DemoTransport};
+use crate::live::Live;
 use crate::models::Discovered;
 use crate::ports::Transport;
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, LazyLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
-use switchyard_core::config::{self, BUILT_IN, Config, Provider, ProviderKind, Retry};
+use switchyard_core::catalog::{self, Work};
+use switchyard_core::config::{
+    self, Asking, BUILT_IN, Config, Credential, Price, Project, Provider, ProviderKind, Route,
+};
 use switchyard_core::env::{Env, Template};
-use switchyard_core::routing::{Serves, Strategy, TargetId, World, strategy};
+use switchyard_core::routing::{Leg, RouteId, Router, Serves};
 use switchyard_core::secret::Secret;
 use switchyard_providers::{Wire, openai::OpenAi};
 
 /// Where an OpenAI account is reached unless `OPENAI_BASE_URL` says otherwise.
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-/// Public ids of OpenAI's chat and embedding models.
-static OPENAI_MODELS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| include_str!("../data/openai-models.txt").lines().collect());
 /// Never looked up: the demo provider answers in this process.
 const DEMO_BASE_URL: &str = "http://demo.invalid/v1";
 
 pub struct Snapshot {
-    pub(crate) strategy: Box<dyn Strategy>,
-    pub(crate) mode: &'static str,
+    pub(crate) router: Router,
+    /// As configured; the first is the default.
+    pub(crate) routes: Vec<Route>,
+    pub(crate) projects: BTreeMap<String, Project>,
     pub(crate) targets: Vec<Target>,
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
-    pub(crate) failover_on: Vec<u16>,
+    /// Somebody needs the prompt's tokens before a call is made.
+    pub(crate) counts_tokens: bool,
     pub max_request_bytes: usize,
 }
 
@@ -43,20 +50,34 @@ pub(crate) struct Target {
     /// Listed for it, by its provider or by itself. Empty with `serves_any`.
     pub(crate) models: Vec<String>,
     pub(crate) serves_any: bool,
-    /// Models that everybody knows this provider has: they decide its place in an order, and are not listed.
-    known: Option<&'static HashSet<&'static str>>,
     pub(crate) model_map: BTreeMap<String, String>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) retry: Retry,
+    /// What the catalogue knows its models and prices by.
+    catalog: String,
+    /// The catalogue's models are its models, as nobody lists others. They decide its place in an order, and are not
+    /// listed.
+    knows_catalog: bool,
+    prices: BTreeMap<String, Price>,
     pub(crate) discovered: Discovered,
+    pub(crate) live: Arc<Live>,
 }
 
 /// The way to an upstream.
 pub(crate) struct Link {
-    pub(crate) wire: Box<dyn Wire>,
     pub(crate) transport: Arc<dyn Transport>,
+    /// At least one; one without a key where none is needed.
+    pub(crate) accesses: Vec<Access>,
+    /// Credentials that are named and not there, each with the reason.
+    pub(crate) missing: Vec<(String, String)>,
     /// Taken out of every message that leaves.
     pub(crate) secrets: Vec<Secret>,
+}
+
+/// One credential, and the wire that is spoken with it.
+pub(crate) struct Access {
+    /// Absent: no credential is needed.
+    pub(crate) id: Option<String>,
+    pub(crate) weight: f64,
+    pub(crate) wire: Box<dyn Wire>,
 }
 
 /// What a snapshot is built with.
@@ -71,23 +92,13 @@ pub struct Parts<'a> {
 #[error("{0}")]
 pub struct BuildError(String);
 
-/// One target as probes and pages show it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetStatus {
-    pub name: String,
-    pub provider: String,
-    pub simulated: bool,
-    /// Why it cannot be called.
-    pub unavailable: Option<String>,
-    pub models: Vec<String>,
-}
-
 impl Snapshot {
-    /// Uses the configuration, or what the environment offers when there is none.
+    /// Uses the configuration, or what the environment offers when there is none. From `earlier` it takes over what was
+    /// learned of targets that are the same as before.
     ///
     /// # Errors
     /// When a setting that came from the environment makes no sense, such as an address that is none.
-    pub fn build(config: Option<&Config>, parts: &Parts<'_>) -> Result<Self, BuildError> {
+    pub fn build(config: Option<&Config>, parts: &Parts<'_>, earlier: Option<&Self>) -> Result<Self, BuildError> {
         let implicit;
         let config = if let Some(config) = config {
             config
@@ -96,18 +107,24 @@ impl Snapshot {
             implicit = Config::implicit([if has_openai { "openai" } else { "demo" }]);
             &implicit
         };
-        let targets = config
+        let targets: Vec<Target> = config
             .targets
             .iter()
-            .map(|target| Target::build(target, config, parts))
+            .map(|target| {
+                let before = earlier.and_then(|earlier| earlier.target(&target.virtual_key));
+                Target::build(target, config, parts, before)
+            })
             .collect::<Result<_, _>>()?;
+        let router = Router::new(config);
+        let counts_tokens = router.reads_tokens() || targets.iter().any(|target| target.live.counts_tokens());
         Ok(Self {
-            strategy: strategy(config.strategy.mode),
-            mode: config.strategy.mode.as_str(),
+            router,
+            routes: config.routes.clone(),
+            projects: config.projects.clone(),
             targets,
             aliases: config.aliases.clone(),
             request_timeout: config.request_timeout,
-            failover_on: config.strategy.failover_on_status_codes.clone(),
+            counts_tokens,
             max_request_bytes: config.max_request_bytes,
         })
     }
@@ -118,16 +135,28 @@ impl Snapshot {
         self.targets.iter().all(|target| target.simulated)
     }
 
+    /// Whether the configuration has a route of this name.
     #[must_use]
-    pub fn status(&self) -> Vec<TargetStatus> {
-        let status = |target: &Target| TargetStatus {
-            name: target.name.clone(),
-            provider: target.provider.clone(),
-            simulated: target.simulated,
-            unavailable: target.link.as_ref().err().cloned(),
-            models: target.names().map(str::to_owned).collect(),
-        };
-        self.targets.iter().map(status).collect()
+    pub fn has_route(&self, name: &str) -> bool {
+        self.routes.iter().any(|route| route.name == name)
+    }
+
+    /// Every route's name, the default first.
+    pub fn route_names(&self) -> impl Iterator<Item = &str> {
+        self.routes.iter().map(|route| route.name.as_str())
+    }
+
+    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+
+    pub(crate) fn route(&self, RouteId(i): RouteId) -> Option<&Route> {
+        self.routes.get(i)
+    }
+
+    /// How a leg's target is asked.
+    pub(crate) fn asking(&self, leg: &Leg) -> Option<&Asking> {
+        Some(&self.route(leg.route)?.places.get(leg.place)?.asking)
     }
 
     /// The model that an alias means, or the name itself.
@@ -136,75 +165,71 @@ impl Snapshot {
     }
 }
 
-impl World for Snapshot {
-    fn targets(&self) -> usize {
-        self.targets.len()
-    }
-
-    fn serves(&self, target: TargetId, model: &str) -> Serves {
-        self.targets
-            .get(target.0)
-            .map_or(Serves::No, |target| target.serves(model))
-    }
-}
-
 impl Target {
-    fn build(target: &config::Target, config: &Config, parts: &Parts<'_>) -> Result<Self, BuildError> {
+    fn build(
+        target: &config::Target,
+        config: &Config,
+        parts: &Parts<'_>,
+        earlier: Option<&Self>,
+    ) -> Result<Self, BuildError> {
         let built_in;
-        let provider = match config
-            .providers
-            .iter()
-            .find(|provider| provider.id == target.virtual_key)
-        {
+        let id = &target.virtual_key;
+        let provider = match config.providers.iter().find(|provider| provider.id == *id) {
             Some(provider) => Some(provider),
-            None if BUILT_IN.contains(&target.virtual_key.as_str()) => {
-                built_in = built_in_provider(&target.virtual_key, parts.env);
+            None if BUILT_IN.contains(&id.as_str()) => {
+                built_in = built_in_provider(id, parts.env);
                 Some(&built_in)
             }
             None => None,
         };
         let link = match provider {
             Some(provider) => Link::build(provider, parts)?,
-            None => Err(format!(
-                "this version does not speak to provider {}",
-                target.virtual_key
-            )),
+            None => Err(format!("this version does not speak to provider {id}")),
         };
         let mut models = provider.map(|provider| provider.models.clone()).unwrap_or_default();
         let serves_any = provider.is_some() && models.is_empty();
-        models.extend(
-            target
-                .models
-                .iter()
-                .filter(|model| !models.contains(model))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
+        let knows_catalog = models.is_empty();
+        let own = target.models.iter().filter(|model| !models.contains(model));
+        models.extend(own.cloned().collect::<Vec<_>>());
+        let credentials = link.as_ref().map_or(0, |link| link.accesses.len());
+        let live = Live::build(target, provider, credentials, earlier.map(|earlier| &earlier.live));
         Ok(Self {
-            name: target.virtual_key.clone(),
-            provider: target.virtual_key.clone(),
+            name: id.clone(),
+            provider: id.clone(),
             simulated: provider.is_some_and(|provider| provider.kind == ProviderKind::Demo),
             link,
             models,
             serves_any,
-            known: (target.virtual_key == "openai").then(|| &*OPENAI_MODELS),
             model_map: target.model_map.clone(),
-            timeout: target.timeout,
-            retry: target.retry.clone(),
+            catalog: provider.map_or_else(|| id.clone(), |provider| provider.catalog.clone()),
+            knows_catalog,
+            prices: provider.map(|provider| provider.prices.clone()).unwrap_or_default(),
             discovered: Discovered::default(),
+            live,
         })
     }
 
-    fn serves(&self, model: &str) -> Serves {
+    pub(crate) fn serves(&self, model: &str) -> Serves {
         let listed = self.model_map.contains_key(model) || self.models.iter().any(|known| known == model);
-        match (
-            listed || self.known.is_some_and(|known| known.contains(model)),
-            self.serves_any,
-        ) {
+        let known = || self.knows_catalog && self.facts(model).is_some_and(|facts| !facts.variant);
+        match (listed || known(), self.serves_any) {
             (true, _) => Serves::Listed,
             (false, true) => Serves::Anything,
             (false, false) => Serves::No,
         }
+    }
+
+    /// What the catalogue knows of an upstream model.
+    pub(crate) fn facts(&self, upstream: &str) -> Option<&'static catalog::ModelFacts> {
+        catalog::lookup(&self.catalog, upstream)
+    }
+
+    /// USD that the work would cost.
+    pub(crate) fn price(&self, upstream: &str, work: &Work) -> Option<f64> {
+        if let Some(own) = self.prices.get(upstream) {
+            return catalog::cost_at(own.input_per_m, own.output_per_m, work);
+        }
+        catalog::cost(self.facts(upstream)?, work)
     }
 
     /// Names that clients may use, as far as they are listed.
@@ -219,29 +244,31 @@ impl Target {
 }
 
 fn built_in_provider(id: &str, env: &dyn Env) -> Provider {
+    let plain = |kind, base_url, credentials, models| Provider {
+        id: id.to_owned(),
+        kind,
+        base_url,
+        credentials,
+        models,
+        headers: Vec::new(),
+        catalog: id.to_owned(),
+        prices: BTreeMap::new(),
+    };
     if id == "demo" {
         let models = demo::MODELS.iter().map(|model| (*model).to_owned()).collect();
-        return Provider {
-            id: id.to_owned(),
-            kind: ProviderKind::Demo,
-            base_url: None,
-            api_key: None,
-            models,
-            headers: Vec::new(),
-        };
+        return plain(ProviderKind::Demo, None, Vec::new(), models);
     }
     let base_url = env
         .get("OPENAI_BASE_URL")
         .filter(|url| !url.is_empty())
         .unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
-    Provider {
-        id: id.to_owned(),
-        kind: ProviderKind::OpenAi,
-        base_url: Some(Template::new(base_url)),
-        api_key: Some(Template::new("${OPENAI_API_KEY}")),
-        models: Vec::new(),
-        headers: Vec::new(),
-    }
+    let key = Credential::only(Template::new("${OPENAI_API_KEY}"));
+    plain(
+        ProviderKind::OpenAi,
+        Some(Template::new(base_url)),
+        vec![key],
+        Vec::new(),
+    )
 }
 
 impl Link {
@@ -251,19 +278,13 @@ impl Link {
             let wire = OpenAi::new(DEMO_BASE_URL, None, &[]).map_err(|error| BuildError(error.to_string()))?;
             let transport: Arc<dyn Transport> = parts.demo.clone();
             return Ok(Ok(Self {
-                wire: Box::new(wire),
                 transport,
+                accesses: vec![Access::open(Box::new(wire))],
+                missing: Vec::new(),
                 secrets: Vec::new(),
             }));
         }
         let resolve = |template: &Template| template.resolve(parts.env).map_err(missing);
-        let key = match provider.api_key.as_ref().map(resolve).transpose() {
-            Ok(key) => key.filter(|key| !key.is_empty()).map(Secret::new),
-            Err(reason) => return Ok(Err(reason)),
-        };
-        if key.is_none() && provider.api_key.is_some() {
-            return Ok(Err("its API key is empty".to_owned()));
-        }
         let base_url = match provider.base_url.as_ref().map(resolve).transpose() {
             Ok(url) => url.unwrap_or_default(),
             Err(reason) => return Ok(Err(reason)),
@@ -277,16 +298,53 @@ impl Link {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
-        let wire = OpenAi::new(&base_url, key.as_ref(), &headers)
-            .map_err(|error| BuildError(format!("provider {}: {error}", provider.id)))?;
-        let secrets = key
-            .into_iter()
-            .chain(headers.into_iter().map(|(_, value)| Secret::new(value)))
-            .collect();
+        let speak = |key: Option<&Secret>| {
+            OpenAi::new(&base_url, key, &headers)
+                .map(|wire| -> Box<dyn Wire> { Box::new(wire) })
+                .map_err(|error| BuildError(format!("provider {}: {error}", provider.id)))
+        };
+        let (mut accesses, mut absent, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
+        for credential in &provider.credentials {
+            let key = match resolve(&credential.api_key) {
+                Ok(key) if key.is_empty() => Err("its API key is empty".to_owned()),
+                other => other,
+            };
+            match key {
+                Ok(key) => {
+                    let key = Secret::new(key);
+                    accesses.push(Access {
+                        id: Some(credential.id.clone()),
+                        weight: credential.weight,
+                        wire: speak(Some(&key))?,
+                    });
+                    secrets.push(key);
+                }
+                Err(reason) => absent.push((credential.id.clone(), reason)),
+            }
+        }
+        if accesses.is_empty() {
+            if let Some((_, reason)) = absent.into_iter().next() {
+                return Ok(Err(reason));
+            }
+            accesses.push(Access::open(speak(None)?));
+            absent = Vec::new();
+        }
+        secrets.extend(headers.iter().map(|(_, value)| Secret::new(value.clone())));
         Ok(Ok(Self {
-            wire: Box::new(wire),
             transport: Arc::clone(&parts.transport),
+            accesses,
+            missing: absent,
             secrets,
         }))
+    }
+}
+
+impl Access {
+    fn open(wire: Box<dyn Wire>) -> Self {
+        Self {
+            id: None,
+            weight: 1.0,
+            wire,
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::json::{is_null, object, present, span};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::ops::Range;
 use switchyard_core::error::{Error, Kind};
 
@@ -65,6 +66,14 @@ pub struct Call {
     pub(crate) stream_options: StreamOptions,
     /// Bytes of the prompt as written; for estimates.
     pub prompt_bytes: usize,
+    /// The end user, as the caller names it.
+    pub user: Option<String>,
+    /// Tools, or functions of older clients, are offered.
+    pub has_tools: bool,
+    /// Most output tokens that the caller wants.
+    pub max_output: Option<u64>,
+    /// Where the messages, or what is to be embedded, stand.
+    input_at: Range<usize>,
 }
 
 /// Where a request for usage has to go.
@@ -94,6 +103,16 @@ struct View<'a> {
     messages: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     input: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    user: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    tools: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    functions: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    max_tokens: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    max_completion_tokens: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -110,7 +129,14 @@ impl Call {
     pub fn parse(surface: Surface, body: Bytes) -> Result<Self, Error> {
         let view: View<'_> = object(&body).map_err(|error| malformed(&error))?;
         let (model, model_at) = read_model(&body, view.model)?;
-        let prompt_bytes = read_input(surface, view.messages, view.input)?;
+        let input = read_input(surface, view.messages, view.input)?;
+        let (prompt_bytes, input_at) = (input.get().len(), span(&body, input));
+        // What only routing looks at is not judged here: a value that makes no sense is the upstream's to refuse.
+        let number = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().trim().parse().ok());
+        let max_output = number(view.max_completion_tokens).or_else(|| number(view.max_tokens));
+        let user = view.user.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let offered = |raw: Option<&RawValue>| raw.is_some_and(|raw| !crate::json::is_empty(raw));
+        let has_tools = offered(view.tools) || offered(view.functions);
         let stream = match view.stream.map(|raw| raw.get().trim()) {
             None | Some("null" | "false") => false,
             Some("true") => true,
@@ -128,9 +154,110 @@ impl Call {
             model_at,
             stream_options,
             prompt_bytes,
+            user,
+            has_tools,
+            max_output,
+            input_at,
             body,
         })
     }
+
+    /// The text of the user's messages, one per line; `None` where there are no messages.
+    #[must_use]
+    pub fn user_text(&self) -> Option<String> {
+        let messages = self.messages()?;
+        let mut text = String::new();
+        for message in messages.iter().filter(|message| message.role == "user") {
+            message.content.each(&mut |part| {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(part);
+            });
+        }
+        Some(text)
+    }
+
+    /// An estimate of the input's tokens: a quarter of its characters, and one.
+    #[must_use]
+    pub fn estimate_tokens(&self) -> u64 {
+        let mut characters = 0;
+        let mut tokens = 0;
+        match self.surface {
+            Surface::Chat => {
+                for message in self.messages().unwrap_or_default() {
+                    message.content.each(&mut |part| characters += part.chars().count());
+                }
+            }
+            Surface::Embeddings => match serde_json::from_slice(self.input()) {
+                Ok(Embedded::Text(text)) => characters = text.chars().count(),
+                Ok(Embedded::Texts(texts)) => characters = texts.iter().map(|text| text.chars().count()).sum(),
+                Ok(Embedded::Tokens(numbers)) => tokens = numbers.len(),
+                Ok(Embedded::TokenLists(lists)) => tokens = lists.iter().map(Vec::len).sum(),
+                Err(_) => characters = self.prompt_bytes,
+            },
+        }
+        let estimate = if tokens > 0 { tokens } else { characters / 4 + 1 };
+        u64::try_from(estimate).unwrap_or(u64::MAX)
+    }
+
+    fn input(&self) -> &[u8] {
+        self.body.get(self.input_at.clone()).unwrap_or_default()
+    }
+
+    fn messages(&self) -> Option<Vec<Message<'_>>> {
+        if self.surface != Surface::Chat {
+            return None;
+        }
+        // Messages that cannot be understood are no reason to refuse a call: the upstream may know better.
+        Some(serde_json::from_slice(self.input()).unwrap_or_default())
+    }
+}
+
+/// As much of a message as is looked at.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Text<'a>,
+}
+
+/// A text, or parts of which some are text.
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Text<'a> {
+    Whole(#[serde(borrow)] Cow<'a, str>),
+    Parts(#[serde(borrow)] Vec<Part<'a>>),
+    Other(serde::de::IgnoredAny),
+    #[default]
+    Absent,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl Text<'_> {
+    fn each(&self, with: &mut dyn FnMut(&str)) {
+        match self {
+            Self::Whole(text) => with(text),
+            Self::Parts(parts) => parts.iter().filter_map(|part| part.text.as_deref()).for_each(with),
+            Self::Other(_) | Self::Absent => {}
+        }
+    }
+}
+
+/// What may be embedded.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Embedded<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Texts(#[serde(borrow)] Vec<Cow<'a, str>>),
+    Tokens(Vec<u64>),
+    TokenLists(Vec<Vec<u64>>),
 }
 
 fn wrong(field: &str, must: &str) -> Error {
@@ -154,7 +281,11 @@ fn read_model(body: &[u8], raw: Option<&RawValue>) -> Result<(String, Range<usiz
     Ok((model, span(body, raw)))
 }
 
-fn read_input(surface: Surface, messages: Option<&RawValue>, input: Option<&RawValue>) -> Result<usize, Error> {
+fn read_input<'a>(
+    surface: Surface,
+    messages: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+) -> Result<&'a RawValue, Error> {
     let field = surface.input_field();
     let raw = match surface {
         Surface::Chat => messages,
@@ -171,7 +302,7 @@ fn read_input(surface: Surface, messages: Option<&RawValue>, input: Option<&RawV
             return Err(wrong(field, "must hold at least one message"));
         }
     }
-    Ok(raw.get().len())
+    Ok(raw)
 }
 
 fn read_stream_options(body: &[u8], raw: Option<&RawValue>) -> Result<(bool, StreamOptions), Error> {

@@ -110,19 +110,33 @@ impl Said {
             )
     }
 
+    fn has_word(&self, words: &[&str]) -> bool {
+        [&self.code, &self.kind]
+            .into_iter()
+            .flatten()
+            .any(|word| words.contains(&word.as_str()))
+    }
+
     fn is_rate_limit(&self) -> bool {
-        [&self.code, &self.kind].into_iter().flatten().any(|word| {
-            matches!(
-                word.as_str(),
-                "rate_limit_exceeded" | "rate_limit_error" | "insufficient_quota" | "429" | "too_many_requests"
-            )
-        })
+        self.has_word(&["rate_limit_exceeded", "rate_limit_error", "429", "too_many_requests"])
+    }
+
+    /// The account is out of money or allowance: asking again soon does not help, another account may.
+    fn is_quota(&self) -> bool {
+        self.has_word(&[
+            "insufficient_quota",
+            "billing_hard_limit_reached",
+            "quota_exceeded",
+            "402",
+        ])
     }
 
     /// What an error means that came without a telling status: inside a stream, or under 200.
     pub(crate) fn into_error(self, status: Option<u16>) -> Error {
         let kind = if self.is_context_length() {
             Kind::ContextLength
+        } else if self.is_quota() {
+            Kind::Quota
         } else if self.is_rate_limit() {
             Kind::RateLimit
         } else if self.kind.as_deref() == Some("invalid_request_error") {
@@ -152,6 +166,9 @@ impl Said {
 pub fn classify(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Error {
     let said = Said::of_body(body);
     let kind = match status.as_u16() {
+        402 => Kind::Quota,
+        400 | 403 | 429 if said.is_quota() => Kind::Quota,
+        400 if said.is_rate_limit() => Kind::RateLimit,
         429 => Kind::RateLimit,
         401 | 403 => Kind::Auth,
         404 => Kind::NotFound,
@@ -170,7 +187,11 @@ pub fn classify(status: StatusCode, headers: &HeaderMap, body: &[u8], now: Syste
     error
 }
 
-/// How long the upstream asks to be left alone: `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// Longer than this, a reset is no hint for anybody who waits.
+const LATEST_RESET: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long the upstream asks to be left alone: `retry-after-ms`; `retry-after` in seconds or as a date; or, without
+/// them, `x-ratelimit-reset` in seconds or as a Unix time.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let seconds = |text: &str| {
@@ -181,11 +202,25 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(wait) = header("retry-after-ms").and_then(seconds) {
         return Some(wait / 1000);
     }
-    let written = header("retry-after")?;
+    let Some(written) = header("retry-after") else {
+        return reset(header("x-ratelimit-reset")?.parse().ok()?, now);
+    };
     seconds(written).or_else(|| {
         let until = httpdate::parse_http_date(written).ok()?;
         Some(until.duration_since(now).unwrap_or(Duration::ZERO))
     })
+}
+
+fn reset(written: f64, now: SystemTime) -> Option<Duration> {
+    let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64();
+    let seconds = match written {
+        // Milliseconds, seconds since the epoch, or seconds from now.
+        ms if ms > 1e12 => ms / 1e3 - since_epoch,
+        at if at > 1e9 => at - since_epoch,
+        wait => wait,
+    };
+    let wait = Duration::try_from_secs_f64(seconds.max(0.0)).ok()?;
+    (wait <= LATEST_RESET).then_some(wait)
 }
 
 #[cfg(test)]
@@ -253,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_comes_in_three_forms() {
+    fn retry_after_comes_in_several_forms() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
         for (name, value, want) in [
             ("retry-after", "7", Some(7.0)),
@@ -262,6 +297,8 @@ mod tests {
             ("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT", Some(7.0)),
             ("retry-after", "-1", None),
             ("retry-after", "soon", None),
+            ("x-ratelimit-reset", "12", Some(12.0)),
+            ("x-ratelimit-reset", "1784111770", None),
         ] {
             let headers: HeaderMap = [(
                 name.parse::<http::HeaderName>().unwrap(),

@@ -22,6 +22,10 @@ pub struct KeyRow {
     pub last_used_at_ms: Option<i64>,
     /// Requests recorded under this key, ever.
     pub usage_count: u64,
+    /// Whose calls they are, in the words of the configuration's rules.
+    pub project: Option<String>,
+    /// The route its calls take unless they name another.
+    pub route: Option<String>,
 }
 
 impl KeyRow {
@@ -46,6 +50,8 @@ pub struct NewKeyRow {
     pub scopes: Scopes,
     pub created_at_ms: i64,
     pub expires_at_ms: Option<i64>,
+    pub project: Option<String>,
+    pub route: Option<String>,
 }
 
 /// What to change of a key; what is `None` stays.
@@ -55,6 +61,10 @@ pub struct KeyChange {
     pub scopes: Option<Scopes>,
     /// `Some(None)`: never expires.
     pub expires_at_ms: Option<Option<i64>>,
+    /// `Some(None)`: none.
+    pub project: Option<Option<String>>,
+    /// `Some(None)`: none.
+    pub route: Option<Option<String>>,
 }
 
 /// What to do when a change would leave no live key of scope `admin`.
@@ -87,7 +97,8 @@ pub struct KeyCounts {
 
 macro_rules! columns {
     () => {
-        "key_id, name, display, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, usage_count"
+        "key_id, name, display, scopes, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, usage_count, \
+         project, route"
     };
 }
 
@@ -96,7 +107,8 @@ impl Store {
     pub async fn insert_key(&self, key: NewKeyRow) -> Result<KeyRow, StoreError> {
         let mut change = self.change().await?;
         sqlx::query(
-            "insert into keys (key_id, name, display, hash, scopes, created_at_ms, expires_at_ms) values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into keys (key_id, name, display, hash, scopes, created_at_ms, expires_at_ms, project, route)
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(&key.id)
         .bind(&key.name)
@@ -105,6 +117,8 @@ impl Store {
         .bind(scopes_text(key.scopes)?)
         .bind(key.created_at_ms)
         .bind(key.expires_at_ms)
+        .bind(&key.project)
+        .bind(&key.route)
         .execute(change.connection())
         .await?;
         change.commit().await?;
@@ -118,6 +132,8 @@ impl Store {
             revoked_at_ms: None,
             last_used_at_ms: None,
             usage_count: 0,
+            project: key.project,
+            route: key.route,
         })
     }
 
@@ -158,6 +174,8 @@ impl Store {
             key.name = wanted.name.unwrap_or_else(|| std::mem::take(&mut key.name));
             key.scopes = wanted.scopes.unwrap_or(key.scopes);
             key.expires_at_ms = wanted.expires_at_ms.unwrap_or(key.expires_at_ms);
+            key.project = wanted.project.unwrap_or_else(|| key.project.take());
+            key.route = wanted.route.unwrap_or_else(|| key.route.take());
         })
         .await
     }
@@ -188,14 +206,19 @@ impl Store {
         {
             return Ok(KeyOutcome::LastAdmin);
         }
-        sqlx::query("update keys set name = ?, scopes = ?, expires_at_ms = ?, revoked_at_ms = ? where key_id = ?")
-            .bind(&after.name)
-            .bind(scopes_text(after.scopes)?)
-            .bind(after.expires_at_ms)
-            .bind(after.revoked_at_ms)
-            .bind(id)
-            .execute(change.connection())
-            .await?;
+        sqlx::query(
+            "update keys set name = ?, scopes = ?, expires_at_ms = ?, revoked_at_ms = ?, project = ?, route = ?
+             where key_id = ?",
+        )
+        .bind(&after.name)
+        .bind(scopes_text(after.scopes)?)
+        .bind(after.expires_at_ms)
+        .bind(after.revoked_at_ms)
+        .bind(&after.project)
+        .bind(&after.route)
+        .bind(id)
+        .execute(change.connection())
+        .await?;
         change.commit().await?;
         Ok(KeyOutcome::Done(after))
     }
@@ -265,6 +288,8 @@ fn key_row(row: &SqliteRow) -> Result<KeyRow, StoreError> {
         revoked_at_ms: row.try_get(6)?,
         last_used_at_ms: row.try_get(7)?,
         usage_count: unsigned(row.try_get(8)?),
+        project: row.try_get(9)?,
+        route: row.try_get(10)?,
     })
 }
 

@@ -14,6 +14,8 @@ pub fn row() -> LogRow {
         upstream_model: Some("gpt-4o-2024-08-06".to_owned()),
         provider: Some("openai".to_owned()),
         target: Some("openai".to_owned()),
+        route: "default".to_owned(),
+        variant: None,
         status: 200,
         outcome: "success".to_owned(),
         error_code: None,
@@ -104,6 +106,33 @@ mod rendered {
         let html = html(view! { <RequestView detail=detail/> });
         assert!(!html.contains("style="), "{html}");
         assert!(html.contains("first token after 2.41 s, then 1.49 s"), "{html}");
+    }
+
+    #[test]
+    fn route_and_variant_are_named_where_there_are_any() {
+        let of = |row: LogRow| html(view! { <RequestView detail=LogDetail { row, ..detail() }/> });
+        let named = of(LogRow {
+            route: "cheap".to_owned(),
+            variant: Some("b".to_owned()),
+            ..row()
+        });
+        assert!(named.contains("<dt>Route</dt><dd>cheap</dd>"), "{named}");
+        assert!(
+            named.contains("<dt>Variant</dt><dd>b</dd>") && named.contains("· route cheap"),
+            "{named}"
+        );
+        assert!(
+            named.contains("/routing?model=smart&amp;stream=on&amp;route=cheap"),
+            "{named}"
+        );
+        let refused = of(LogRow {
+            route: String::new(),
+            ..row()
+        });
+        assert!(
+            refused.contains("<dt>Route</dt><dd>–</dd>") && !refused.contains("Variant"),
+            "{refused}"
+        );
     }
 
     #[test]

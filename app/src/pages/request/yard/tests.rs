@@ -57,8 +57,14 @@ fn a_failover_is_drawn_in_time() {
     assert_eq!(pieces(&yard.tracks[0]), [(Piece::Failed, 0.0, 500.0)]);
     assert_eq!(
         pieces(&yard.tracks[1]),
-        [(Piece::Wait, 500.0, 125.0), (Piece::Flow, 625.0, 375.0)]
+        [
+            (Piece::Wait, 500.0, 125.0),
+            (Piece::Flow, 625.0, 375.0),
+            (Piece::First, 625.0, 0.0)
+        ]
     );
+    let turns: Vec<_> = yard.tracks.iter().map(|track| track.turn).collect();
+    assert_eq!(turns, [Some(1), Some(2), None]);
     assert_eq!(pieces(&yard.tracks[2]), []);
     let why: Vec<_> = yard.tracks.iter().map(|track| track.why.as_str()).collect();
     assert_eq!(
@@ -90,9 +96,53 @@ fn a_cut_stream_flows_up_to_its_stop() {
         [
             (Piece::Wait, 0.0, 200.0),
             (Piece::Flow, 200.0, 800.0),
+            (Piece::First, 200.0, 0.0),
             (Piece::Failed, 996.0, 4.0)
         ]
     );
+}
+
+#[test]
+fn a_cut_answer_is_no_whole_one() {
+    let of = |outcome: &str| {
+        let yard = lay(
+            100.0,
+            vec![attempt("a", outcome, 0.0, 100.0, Some(20.0))],
+            vec![verdict("a", "chosen", "answered")],
+        );
+        (yard.tracks[0].fate, yard.tracks[0].why.clone())
+    };
+    assert_eq!(
+        of("cut"),
+        (
+            Fate::Cut,
+            "first token after 20 ms, cut off after another 80 ms".to_owned()
+        )
+    );
+    assert!(
+        of("client_cancelled")
+            .1
+            .contains("cancelled by the client after another")
+    );
+}
+
+#[test]
+fn tracks_stand_in_the_order_of_their_turns_whatever_the_record_has() {
+    let yard = lay(
+        100.0,
+        vec![
+            attempt("c", "timeout", 0.0, 50.0, None),
+            attempt("a", "success", 50.0, 50.0, None),
+        ],
+        vec![
+            verdict("d", "excluded", "parked"),
+            verdict("a", "chosen", ""),
+            verdict("b", "not_needed", ""),
+            verdict("c", "failed", "timed out"),
+        ],
+    );
+    let order: Vec<_> = yard.tracks.iter().map(|track| track.target.as_str()).collect();
+    assert_eq!(order, ["c", "a", "b", "d"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::reader::{Block, Faults, as_text, closest};
 use super::{Notices, targets, tree::Node};
 use crate::env::Template;
+use std::collections::BTreeMap;
 
 /// Providers that need no entry: they take their credential from the environment.
 pub const BUILT_IN: [&str; 2] = ["openai", "demo"];
@@ -48,18 +49,51 @@ pub enum ProviderKind {
     Demo,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
     pub id: String,
     pub kind: ProviderKind,
     /// The API's root, version segment included: `https://api.openai.com/v1`. Absent for `demo`.
     pub base_url: Option<Template>,
-    /// Absent: the upstream is called without a credential.
-    pub api_key: Option<Template>,
+    /// Empty: the upstream is called without a credential.
+    pub credentials: Vec<Credential>,
     /// Empty: whatever it is asked for.
     pub models: Vec<String>,
     /// Sent with every call.
     pub headers: Vec<(String, Template)>,
+    /// Whose models and prices the catalogue knows it by: its own id, unless another is written.
+    pub catalog: String,
+    /// Prices that go before the catalogue's.
+    pub prices: BTreeMap<String, Price>,
+}
+
+/// One of a provider's API keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Credential {
+    /// For people, and to tell one from the other; no secret.
+    pub id: String,
+    pub api_key: Template,
+    /// Its share among its siblings, more than 0.
+    pub weight: f64,
+}
+
+/// USD per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price {
+    pub input_per_m: f64,
+    pub output_per_m: f64,
+}
+
+impl Credential {
+    /// The only credential of a provider.
+    #[must_use]
+    pub fn only(api_key: Template) -> Self {
+        Self {
+            id: "default".to_owned(),
+            api_key,
+            weight: 1.0,
+        }
+    }
 }
 
 pub(super) fn read(root: &mut Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Vec<Provider> {
@@ -79,15 +113,11 @@ pub(super) fn read(root: &mut Block<'_>, faults: &mut Faults, notices: &mut Noti
 
 fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices) -> Option<Provider> {
     let mut block = Block::of(node, path, faults)?;
-    let line = block.line;
     let id = block.text("id", faults).unwrap_or_default();
     let valid = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if !valid {
-        faults.add(
-            &block.path_of("id"),
-            line,
-            "is required: letters, digits, \"-\", \"_\" and \".\"",
-        );
+        let message = "is required: letters, digits, \"-\", \"_\" and \".\"";
+        faults.add(&block.path_of("id"), block.line_of("id"), message);
     }
     let kind = match block.text("kind", faults).as_deref() {
         Some("openai") => ProviderKind::OpenAi,
@@ -96,43 +126,121 @@ fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices)
             let found = other.map_or("is required".to_owned(), |kind| {
                 format!("\"{kind}\" is not a kind of this version")
             });
-            faults.add(
-                &block.path_of("kind"),
-                line,
-                format!("{found}; use \"openai\" for anything that speaks OpenAI's wire format"),
-            );
+            let message = format!("{found}; use \"openai\" for anything that speaks OpenAI's wire format");
+            faults.add(&block.path_of("kind"), block.line_of("kind"), message);
             ProviderKind::OpenAi
         }
     };
     let base_url = block.text("base_url", faults);
     match (&base_url, kind) {
         (None, ProviderKind::OpenAi) => {
-            faults.add(
-                &block.path_of("base_url"),
-                line,
-                "is required, for example \"https://api.openai.com/v1\"",
-            );
+            let message = "is required, for example \"https://api.openai.com/v1\"";
+            faults.add(&block.path_of("base_url"), block.line_of("base_url"), message);
         }
-        (Some(url), _) => check_url(url, &block.path_of("base_url"), line, faults),
+        (Some(url), _) => check_url(url, &block.path_of("base_url"), block.line_of("base_url"), faults),
         (None, ProviderKind::Demo) => {}
     }
-    let api_key = block.text("api_key", faults).map(Template::new);
-    if api_key.as_ref().is_some_and(Template::is_literal) {
-        let remedy = "stands in the file in clear; write `${NAME}` and set that variable";
-        notices.warn(&block.path_of("api_key"), line, remedy);
-    }
+    let credentials = read_credentials(&mut block, faults, notices);
     let models = targets::read_models(&mut block, faults);
     let headers = read_headers(&mut block, faults);
+    let catalog = block.text("catalog", faults).unwrap_or_else(|| id.clone());
+    let prices = read_prices(&mut block, faults);
     block.finish(faults);
     let base_url = base_url.map(Template::new);
     Some(Provider {
         id,
         kind,
         base_url,
-        api_key,
+        credentials,
         models,
         headers,
+        catalog,
+        prices,
     })
+}
+
+/// `api_key`, or `credentials` with several.
+fn read_credentials(block: &mut Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Vec<Credential> {
+    let mut read_key = |block: &mut Block<'_>, faults: &mut Faults| {
+        let node = block.take("api_key")?;
+        let key = Template::new(block.text("api_key", faults)?);
+        if key.is_literal() {
+            let remedy = "stands in the file in clear; write `${NAME}` and set that variable";
+            notices.warn(&block.path_of("api_key"), node.line, remedy);
+        }
+        Some(key)
+    };
+    let alone = read_key(block, faults);
+    let mut credentials: Vec<Credential> = Vec::new();
+    if block.take("credentials").is_some() {
+        let (path, line) = (block.path_of("credentials"), block.line_of("credentials"));
+        if alone.is_some() {
+            faults.add(&path, line, "stands beside `api_key`; keep one of them");
+        }
+        if block.is_bare("credentials") {
+            let message = "holds none; leave it out to call the upstream without a credential";
+            faults.add(&path, line, message);
+        }
+    }
+    for (node, path) in block.list("credentials", faults) {
+        let Some(mut entry) = Block::of(node, &path, faults) else {
+            continue;
+        };
+        let id = entry.text("id", faults).unwrap_or_default();
+        if id.trim().is_empty() {
+            let message = "is required: a name to tell it from its siblings";
+            faults.add(&entry.path_of("id"), entry.line_of("id"), message);
+        } else if credentials.iter().any(|other| other.id == id) {
+            let message = format!("\"{id}\" is another credential's id; give each its own");
+            faults.add(&entry.path_of("id"), entry.line_of("id"), message);
+        }
+        let api_key = read_key(&mut entry, faults);
+        if entry.take("api_key").is_none() {
+            let message = "is required, for example \"${OPENAI_API_KEY_2}\"";
+            faults.add(&entry.path_of("api_key"), entry.line_of("api_key"), message);
+        }
+        let weight = entry.number("weight", 0.0, faults).unwrap_or(1.0);
+        if weight <= 0.0 {
+            let message = "must be more than 0; to retire a credential, take it out";
+            faults.add(&entry.path_of("weight"), entry.line_of("weight"), message);
+        }
+        entry.finish(faults);
+        credentials.extend(api_key.map(|api_key| Credential { id, api_key, weight }));
+    }
+    credentials.extend(alone.map(Credential::only));
+    credentials
+}
+
+/// `{model: {input_per_m, output_per_m}}`, in USD per million tokens.
+fn read_prices(block: &mut Block<'_>, faults: &mut Faults) -> BTreeMap<String, Price> {
+    let mut prices = BTreeMap::new();
+    let path = block.path_of("prices");
+    let Some(models) = block.take("prices").and_then(|node| Block::of(node, &path, faults)) else {
+        return prices;
+    };
+    for (model, node) in models.all() {
+        let Some(mut entry) = Block::of(node, &models.path_of(model), faults) else {
+            continue;
+        };
+        let mut rate = |key: &'static str| {
+            let found = entry.number(key, 0.0, faults);
+            if found.is_none() && entry.take(key).is_none() {
+                faults.add(
+                    &entry.path_of(key),
+                    entry.line_of(key),
+                    "is required: USD per million tokens",
+                );
+            }
+            found.unwrap_or_default()
+        };
+        let price = Price {
+            input_per_m: rate("input_per_m"),
+            output_per_m: rate("output_per_m"),
+        };
+        entry.finish(faults);
+        prices.insert(model.to_owned(), price);
+    }
+    prices
 }
 
 fn read_headers(block: &mut Block<'_>, faults: &mut Faults) -> Vec<(String, Template)> {
@@ -185,6 +293,13 @@ pub fn validate_url(url: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether the name is that of a provider, one of a later version included.
+pub(super) fn is_known(virtual_key: &str, known: &[Provider]) -> bool {
+    BUILT_IN.contains(&virtual_key)
+        || LATER.contains(&virtual_key)
+        || known.iter().any(|provider| provider.id == virtual_key)
+}
+
 /// Whether `virtual_key` names a provider.
 pub(super) fn check_reference(
     virtual_key: &str,
@@ -194,17 +309,19 @@ pub(super) fn check_reference(
     faults: &mut Faults,
     notices: &mut Notices,
 ) {
-    if BUILT_IN.contains(&virtual_key) || known.iter().any(|provider| provider.id == virtual_key) {
-        return;
-    }
-    if LATER.contains(&virtual_key) {
-        notices.inert(path, line, &format!("provider \"{virtual_key}\""));
+    if is_known(virtual_key, known) {
+        let is_here = BUILT_IN.contains(&virtual_key) || known.iter().any(|provider| provider.id == virtual_key);
+        if !is_here {
+            notices.inert(path, line, &format!("provider \"{virtual_key}\""));
+        }
         return;
     }
     let mut names: Vec<&str> = known.iter().map(|provider| provider.id.as_str()).collect();
     names.extend(BUILT_IN);
+    let here = names.join(", ");
+    names.extend(LATER);
     let hint = closest(virtual_key, &names).map_or_else(
-        || format!("providers here: {}", names.join(", ")),
+        || format!("providers here: {here}"),
         |name| format!("did you mean \"{name}\"?"),
     );
     faults.add(path, line, format!("\"{virtual_key}\" names no provider; {hint}"));

@@ -65,12 +65,26 @@ impl<'n> Block<'n> {
 
     /// The value of `key`. A key written without a value counts as absent.
     pub(super) fn take(&mut self, key: &'static str) -> Option<&'n Node> {
-        self.asked.push(key);
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
         self.entries
             .iter()
             .find(|(name, _)| *name == key)
             .map(|(_, node)| *node)
             .filter(|n| !matches!(n.value, Value::Null))
+    }
+
+    /// Where `key` stands; where the block begins when it is not written.
+    pub(super) fn line_of(&self, key: &str) -> u64 {
+        let written = self.entries.iter().find(|(name, _)| *name == key);
+        written.map_or(self.line, |(_, node)| node.line)
+    }
+
+    /// The list is not written, or holds nothing. One that is no list has its fault already.
+    pub(super) fn is_bare(&mut self, key: &'static str) -> bool {
+        self.take(key)
+            .is_none_or(|node| matches!(&node.value, Value::Seq(items) if items.is_empty()))
     }
 
     pub(super) fn path_of(&self, key: &str) -> String {
@@ -293,26 +307,29 @@ pub(super) fn closest<'k>(typed: &str, known: &[&'k str]) -> Option<&'k str> {
     let within = (typed.len() / 3).clamp(1, 3);
     known
         .iter()
-        .map(|name| (distance(typed, name), *name))
-        .filter(|(d, _)| *d <= within)
+        .map(|name| (distance(typed, name), name.len().abs_diff(typed.len()), *name))
+        .filter(|(d, ..)| *d <= within)
         .min()
-        .map(|(_, name)| name)
+        .map(|(.., name)| name)
 }
 
-/// Edits between two words, letter by letter.
+/// Edits between two words, letter by letter. Two neighbours that changed places are one edit.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        rows[i][0] = i;
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = least;
         }
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -335,6 +352,7 @@ mod tests {
     #[test]
     fn a_typing_mistake_finds_its_key() {
         assert_eq!(closest("atempts", &["attempts", "on_status_codes"]), Some("attempts"));
+        assert_eq!(closest("modle", &["mode", "model"]), Some("model"));
         assert_eq!(closest("zzz", &["attempts"]), None);
     }
 }

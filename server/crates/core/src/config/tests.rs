@@ -5,18 +5,40 @@
     reason = "an expectation is written where it is handed over"
 )]
 
-use super::{Config, Mode};
+mod inert;
+mod providers;
+mod reference;
+mod routes;
+mod strategy;
+mod targets;
+
+use super::{Config, DEFAULT_MAX_REQUEST_BYTES, To};
 use expect_test::{Expect, expect};
 use std::fmt::Write as _;
+use std::time::Duration;
 
-/// Renders what reading a document gave: the faults, or what holds and every notice.
+/// Renders what reading a document gave: the faults, or every route with its places, the projects, and every notice.
 #[track_caller]
 fn check(document: &str, want: Expect) {
     let mut out = String::new();
     match Config::parse(document) {
         Ok(config) => {
-            let targets: Vec<&str> = config.targets.iter().map(|t| t.virtual_key.as_str()).collect();
-            writeln!(out, "{} {}", config.strategy.mode.as_str(), targets.join(" ")).unwrap();
+            for route in &config.routes {
+                let place = |place: &super::Place| {
+                    let name = match place.to {
+                        To::Target(target) => config.targets[target].virtual_key.clone(),
+                        To::Route(inner) => format!("route/{}", config.routes[inner].name),
+                    };
+                    let weight = place.weight.map(|weight| format!("*{weight}")).unwrap_or_default();
+                    format!("{name}{weight}")
+                };
+                let places: Vec<String> = route.places.iter().map(place).collect();
+                let (mode, places) = (route.strategy.mode.as_str(), places.join(" "));
+                writeln!(out, "{}: {mode} {places}", route.name).unwrap();
+            }
+            for (name, project) in &config.projects {
+                writeln!(out, "project {name}: {:?} {:?}", project.route, project.only).unwrap();
+            }
             for notice in &config.notices {
                 writeln!(out, "{}{notice}", if notice.inert { "inert: " } else { "" }).unwrap();
             }
@@ -28,6 +50,11 @@ fn check(document: &str, want: Expect) {
         }
     }
     want.assert_eq(&out);
+}
+
+#[track_caller]
+fn parse(document: &str) -> Config {
+    Config::parse(document).unwrap_or_else(|issues| panic!("{issues:?}"))
 }
 
 #[test]
@@ -57,6 +84,12 @@ fn json_goes_the_same_way_and_shows_duplicates() {
             line 4: targets: is written twice; keep one of them
         "#]],
     );
+    check(
+        "{\"targets\": [{\"virtual_key\": \"openai\"}], \"strategy\": {\"mode\": \"fallback\"}}",
+        expect![[r#"
+            default: fallback openai
+        "#]],
+    );
 }
 
 #[test]
@@ -73,12 +106,36 @@ fn a_document_that_is_none_says_where() {
         line 1: must be a block of keys, not a list
     "#]],
     );
+    check(
+        "targets: [demo]\n---\ntargets: [demo]\n",
+        expect![[r#"
+            line 3: a second document begins here; keep one
+        "#]],
+    );
 }
 
 #[test]
-fn an_empty_document_lacks_a_target() {
+fn at_least_one_target_is_required() {
     check(
         "",
+        expect![[r#"
+        line 1: targets: at least one target is required, for example `targets: [{virtual_key: openai}]`
+    "#]],
+    );
+    check(
+        "max_request_bytes: 1\ntargets: []\n",
+        expect![[r#"
+        line 2: targets: at least one target is required, for example `targets: [{virtual_key: openai}]`
+    "#]],
+    );
+    check(
+        "max_request_bytes: 1\ntargets: demo\n",
+        expect![[r#"
+        line 2: targets: must be a list, not a text
+    "#]],
+    );
+    check(
+        "targets:\n",
         expect![[r#"
         line 1: targets: at least one target is required, for example `targets: [{virtual_key: openai}]`
     "#]],
@@ -86,49 +143,36 @@ fn an_empty_document_lacks_a_target() {
 }
 
 #[test]
-fn a_literal_key_works_and_warns_and_a_reference_does_not() {
+fn the_version_is_advice() {
     check(
-        "providers:\n  - {id: near, kind: openai, base_url: http://127.0.0.1:9/v1, api_key: sk-clear, models: [m]}\n  - {id: far, kind: openai, base_url: 'https://x.test/v1', api_key: '${KEY}'}\nstrategy: {mode: fallback}\ntargets: [{virtual_key: near}, {virtual_key: far}]\n",
+        "apiVersion: v1\ntargets: [demo]\n",
         expect![[r#"
-            fallback near far
-            line 2: providers[0].api_key: stands in the file in clear; write `${NAME}` and set that variable
+        default: single demo
+    "#]],
+    );
+    check(
+        "targets: [demo]\napiVersion: v2\n",
+        expect![[r#"
+            default: single demo
+            line 2: apiVersion: is "v2"; this version reads v1 and goes on
         "#]],
     );
 }
 
 #[test]
-fn providers_are_checked() {
+fn bounds_have_defaults() {
+    let config = parse("targets: [demo]");
+    assert_eq!(config.max_request_bytes, DEFAULT_MAX_REQUEST_BYTES);
+    assert_eq!(config.request_timeout, None);
+    let config = parse("targets: [demo]\nmax_request_bytes: 1024\nrequest_timeout: 1m30s\n");
+    assert_eq!(config.max_request_bytes, 1024);
+    assert_eq!(config.request_timeout, Some(Duration::from_secs(90)));
     check(
-        "providers:\n  - {id: 'a b', kind: openai, base_url: 'ftp://x'}\n  - {id: b, kind: cohere, base_url: 'https://x/v1?k=1'}\n  - {id: c, kind: openai}\n  - {id: c, kind: demo, models: ['gpt-*', ' m', m, m]}\n  - {id: d, kind: openai, base_url: 'http://x', headers: {'x y': 1}}\ntargets: [{virtual_key: c}]\n",
+        "targets: [demo]\nrequest_timeout: 0s\nfirst_token_timeout: 0s\nidle_timeout: -1s\n",
         expect![[r#"
-            line 2: providers[0].id: is required: letters, digits, "-", "_" and "."
-            line 2: providers[0].base_url: must be an http:// or https:// address, such as "https://api.openai.com/v1"
-            line 3: providers[1].kind: "cohere" is not a kind of this version; use "openai" for anything that speaks OpenAI's wire format
-            line 3: providers[1].base_url: must not have a query or a fragment
-            line 4: providers[2].base_url: is required, for example "https://api.openai.com/v1"
-            line 5: providers[3].models[0]: "gpt-*" has a wildcard; write each model id in full
-            line 5: providers[3].models[1]: must be a model id without spaces around it
-            line 5: providers[3].models[3]: "m" is listed twice; keep one of them
-            line 5: providers[3].id: "c" is a provider already; give this one another id
-            line 6: providers[4].headers.x y: is not a header name: letters, digits, "-" and "_"
-        "#]],
-    );
-}
-
-#[test]
-fn targets_are_checked() {
-    check(
-        "targets:\n  - {virtual_key: openai, timeout: 0s, weight: -1, model_map: {fast: ''}}\n  - {virtual_key: openai, circuit_breaker: {failure_threshold: 0}, concurrency: {max_concurrency: 20000}}\n  - {virtual_key: demo, retry: {on_status_codes: [99, '500']}}\nstrategy: {failover_on_status_codes: [404, 418]}\n",
-        expect![[r#"
-            line 2: targets[0].weight: must be at least 0, not -1
-            line 2: targets[0].model_map: must map a name to a model id; neither may be empty
-            line 2: targets[0].timeout: must be longer than zero; leave it out for no bound
-            line 3: targets[1].circuit_breaker.failure_threshold: must be from 1 to 4294967295, not 0
-            line 3: targets[1].concurrency.max_concurrency: must be from 1 to 10000, not 20000
-            line 3: targets[1].virtual_key: "openai" is a target already; keep one of them
-            line 4: targets[2].retry.on_status_codes[0]: must be an HTTP status from 100 to 599
-            line 4: targets[2].retry.on_status_codes[1]: must be an HTTP status from 100 to 599
-            line 5: strategy.failover_on_status_codes: 404 says that the request itself is wrong, on every target; remove it from the list
+            line 2: request_timeout: must be longer than zero; leave it out for no bound
+            line 3: first_token_timeout: must be longer than zero; leave it out for no bound
+            line 4: idle_timeout: must be a time with its unit, such as "30s", "1m30s" or "500ms"
         "#]],
     );
 }
@@ -136,48 +180,18 @@ fn targets_are_checked() {
 #[test]
 fn aliases_lead_somewhere() {
     check(
-        "targets: [{virtual_key: demo, model_map: {fast: demo}}]\naliases: {a: a, b: c, c: demo, d: '', fast: demo}\n",
+        "targets:\n  - virtual_key: demo\n    model_map:\n      quick: x\n      fast: demo\naliases:\n  a: a\n  b: c\n  c: demo\n  d: ''\n  fast: demo\n  '': demo\n  r: route/none\n  s: route/default\n  t: [x]\n",
         expect![[r#"
-            line 1: targets[0].model_map.fast: is an alias too and would never match; remove one of them
-            line 2: aliases.a: names itself; remove it
-            line 2: aliases.b: leads to "c", which is an alias too; name the model itself
-            line 2: aliases.d: must have a name and a model
+            line 5: targets[0].model_map.fast: is an alias too and would never match; remove one of them
+            line 7: aliases.a: names itself; remove it
+            line 8: aliases.b: leads to "c", which is an alias too; name the model itself
+            line 10: aliases.d: must have a name and a model
+            line 12: aliases.: must have a name and a model
+            line 13: aliases.r: "none" names no route; there are default
+            line 15: aliases.t: must be a text, not a list
         "#]],
     );
-}
-
-#[test]
-fn what_is_not_built_yet_is_said() {
-    check(
-        "targets:\n  - virtual_key: openai\n    circuit_breaker: {timeout: 30s}\n  - virtual_key: gemini\nplugins:\n  - {name: word-filter, type: guardrail, stage: before_request, enabled: true, config: {a: 1}}\n  - {name: off, stage: sometime}\nmcp_servers:\n  - {name: fs, url: 'http://x', command: y}\n",
-        expect![[r#"
-            line 7: plugins[1].stage: "sometime" is no stage; use before_request, after_request or on_error
-            line 9: mcp_servers[0]: needs either `url` or `command`, and not both
-        "#]],
-    );
-    check(
-        "strategy: {mode: ab-test}\ntargets: [{virtual_key: demo}]\n",
-        expect![[r#"
-            line 1: strategy.mode: "ab-test" is not in this version yet; it routes "single" and "fallback"
-        "#]],
-    );
-    check(
-        "strategy: {mode: single, sticky: {on: user}}\ntargets:\n  - virtual_key: demo\n    concurrency: {queue_size: 1}\n  - virtual_key: groq\nplugins: [{name: p, stage: on_error, enabled: true}]\nobservability: {tracing: {sample_ratio: 1.0}}\nbatch_target: demo\n",
-        expect![[r#"
-            single demo groq
-            inert: line 4: targets[0].concurrency: the concurrency limit is accepted and does nothing in this version
-            inert: line 5: targets[1].virtual_key: provider "groq" is accepted and does nothing in this version
-            line 1: strategy.sticky: has no effect under mode "single"
-            line 1: strategy.mode: "single" uses the first target only; unused: groq
-            inert: line 6: plugins[0]: plugin "p" is accepted and does nothing in this version
-            inert: line 8: batch_target: batch_target is accepted and does nothing in this version
-            inert: line 7: observability.tracing: tracing is accepted and does nothing in this version
-        "#]],
-    );
-}
-
-#[test]
-fn without_a_mode_it_is_single() {
-    let config = Config::parse("targets: [{virtual_key: demo}]").unwrap();
-    assert_eq!(config.strategy.mode, Mode::Single);
+    let config = parse("targets: [demo]\naliases: {fast: demo-1, best: route/default}\n");
+    let aliases: Vec<(&str, &str)> = config.aliases.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(aliases, [("best", "route/default"), ("fast", "demo-1")]);
 }

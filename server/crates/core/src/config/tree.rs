@@ -27,6 +27,23 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// Says the same, wherever it stands and in whatever order its keys are.
+    pub(super) fn says(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a.total_cmp(b).is_eq(),
+            (Self::Str(a), Self::Str(b)) => a == b,
+            (Self::Seq(a), Self::Seq(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.value.says(&b.value)),
+            (Self::Map(a), Self::Map(b)) => {
+                let found = |(key, a): &(String, Node)| b.iter().any(|(k, b)| k == key && a.value.says(&b.value));
+                a.len() == b.len() && a.iter().all(found)
+            }
+            _ => false,
+        }
+    }
+
     /// What it is, for a message: "a list".
     pub(super) const fn kind(&self) -> &'static str {
         match self {
@@ -51,11 +68,12 @@ pub(super) fn parse(text: &str) -> Result<Node, Issue> {
         .map_err(|error| {
             let line = error.location().map_or(1, |place| place.line());
             let message = error.to_string();
-            Issue::new(
-                "",
-                line,
-                message.lines().next().unwrap_or("not valid YAML or JSON").to_owned(),
-            )
+            let message = match message.lines().next() {
+                Some(said) if said.starts_with("multiple YAML documents") => "a second document begins here; keep one",
+                Some(said) => said,
+                None => "not valid YAML or JSON",
+            };
+            Issue::new("", line, message)
         })
         .map(|node| {
             node.unwrap_or(Node {

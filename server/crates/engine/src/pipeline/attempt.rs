@@ -2,16 +2,21 @@
 
 use super::{Run, fail, relay};
 use crate::ledger::{Started, clean};
+use crate::live::{Failed, Pass, now};
+use crate::plan::{Plan, Reason};
 use crate::ports::{TransportError, TransportFault, UpstreamBody};
 use crate::request::{Answer, Body, Failure};
-use crate::snapshot::{Link, Target};
+use crate::snapshot::{Access, Link, Target};
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::StreamExt;
+use futures_util::stream::{StreamExt, empty};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use rand::Rng;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use switchyard_core::config::Asking;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::retry::{Limits, Step, decide};
-use switchyard_core::routing::TargetId;
+use switchyard_core::routing::Leg;
 use switchyard_core::usage::Usage;
 use switchyard_providers::{End, StreamDecoder};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,8 +25,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 const LONGEST_ANSWER: usize = 50 << 20;
 /// As much of a refusal as is read.
 const LONGEST_REFUSAL: usize = 256 << 10;
-/// Silence on a stream that counts as its failure.
-pub(super) const IDLE: Duration = Duration::from_secs(120);
 
 /// An attempt that brought an answer.
 enum Success {
@@ -49,34 +52,68 @@ pub(super) struct Opened {
 }
 
 impl Run {
-    pub(super) async fn attempt_all(mut self, plan: Vec<TargetId>) -> Result<Answer, Failure> {
-        let snapshot = std::sync::Arc::clone(&self.snapshot);
-        let mut last = Error::new(Kind::NoTarget, "no target was left to try");
-        'walk: for id in plan {
-            let target = &snapshot.targets[id.0];
-            let Ok(link) = &target.link else { continue };
+    /// Walks the plan until a target answers, or nobody is left, or a failure is the answer.
+    pub(super) async fn attempt_all(mut self, plan: Plan) -> Result<Answer, Failure> {
+        let snapshot = Arc::clone(&self.snapshot);
+        let mut last: Option<Error> = None;
+        // The first that was not asked, and why not.
+        let mut refused: Option<(&Leg, Error)> = None;
+        'walk: for leg in &plan.legs {
+            let target = &snapshot.targets[leg.target.0];
+            let (Ok(link), Some(asking)) = (&target.link, snapshot.asking(leg)) else {
+                continue;
+            };
             let mut number = 0;
+            // Credentials that this request has used up here.
+            let mut spent: Vec<usize> = Vec::new();
             loop {
+                // What is asked for after the time is over is asked for nobody.
+                if self.left() == Some(Duration::ZERO) {
+                    refused.get_or_insert_with(|| (leg, late()));
+                    break 'walk;
+                }
+                self.ledger.would_ask(target, leg);
+                let pass = match self.enter(target, link, leg, plan.tokens, &spent).await {
+                    Ok(pass) => pass,
+                    Err(error) => {
+                        self.ledger.exclude(leg.target, self.reason(&error));
+                        refused.get_or_insert((leg, error));
+                        break;
+                    }
+                };
                 number += 1;
-                let model = target.upstream_model(&self.model);
                 self.refusal_headers.clear();
-                let started = self.ledger.begin_attempt(id, target, model);
-                last = match self.attempt(target, link, &started).await {
-                    Ok(success) => return Ok(self.answer(success, &started, target)),
+                let credential = pass.credential;
+                let access = &link.accesses[credential];
+                let started = self.ledger.begin_attempt(target, leg, pass);
+                let error = match self.attempt(target, asking, link, access, &started).await {
+                    Ok(success) => return Ok(self.answer(success, &started, target, asking)),
                     Err(error) => clean(error, target),
                 };
-                self.ledger.attempt_failed(&started, &last);
-                let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+                let failed = self.ledger.attempt_failed(&started, &error);
+                spent.push(credential);
+                // A credential was at fault, and it has siblings: they are asked at once, and that is no retry.
+                if failed == Failed::Benched && spent.len() < link.accesses.len() {
+                    last = Some(error);
+                    number -= 1;
+                    continue;
+                }
                 let limits = Limits {
-                    policy: &target.retry,
-                    failover_on: &snapshot.failover_on,
-                    left,
+                    policy: &asking.retry,
+                    failover_on: &plan.failover_on,
+                    left: self.left(),
                 };
-                let step = decide(&last, number, limits, &mut rand::rng());
+                let mut step = decide(&error, number, limits, &mut rand::rng());
+                // Nobody waits for a retry that would be refused here: it is as if the last one had been made.
+                if matches!(step, Step::Again(wait) if target.live.refuses(plan.tokens, now() + wait)) {
+                    step = decide(&error, u32::MAX, limits, &mut rand::rng());
+                }
+                last = Some(error);
                 match step {
                     Step::Again(wait) => {
                         tokio::time::sleep(wait).await;
                         self.ledger.slept(wait);
+                        spent.clear();
                     }
                     Step::Next => break,
                     Step::Stop => break 'walk,
@@ -84,58 +121,115 @@ impl Run {
             }
         }
         let headers = std::mem::take(&mut self.refusal_headers);
+        if let Some((leg, _)) = &refused {
+            self.ledger.would_ask(&snapshot.targets[leg.target.0], leg);
+        }
+        // What an upstream said goes before what the gateway would not ask.
+        let error = last
+            .or(plan.error)
+            .or(refused.map(|(_, error)| error))
+            .unwrap_or_else(|| Error::new(Kind::NoTarget, "no target was left to try"));
         Err(Failure {
             headers,
-            ..fail(&mut self.ledger, last)
+            ..fail(&mut self.ledger, error)
         })
     }
 
-    /// One call. The request's deadline holds over it; the target's own bound holds inside.
-    async fn attempt(&mut self, target: &Target, link: &Link, started: &Started) -> Result<Success, Error> {
-        let deadline = self.deadline;
-        let call = self.call_upstream(target, link, started);
-        match deadline {
-            None => call.await,
-            Some(at) => timeout_at(at, call).await.unwrap_or_else(|_| {
-                Err(Error::new(
-                    Kind::Deadline,
-                    "the gateway's request_timeout passed before an answer was there",
-                ))
-            }),
+    /// Leave for one call: breaker, slot, quota, credential.
+    async fn enter(
+        &mut self,
+        target: &Target,
+        link: &Link,
+        leg: &Leg,
+        tokens: u64,
+        spent: &[usize],
+    ) -> Result<Pass, Error> {
+        let began = Instant::now();
+        let entered = target.live.admit(tokens, self.deadline).await;
+        let waited = began.elapsed();
+        // What was spent in a queue was waited for; the admission itself is the gateway's own work.
+        if waited >= Duration::from_millis(1) {
+            self.ledger.slept(waited);
+        }
+        let mut pass = entered?;
+        let usable = target.live.usable(now());
+        let fresh: Vec<usize> = usable.iter().copied().filter(|i| !spent.contains(i)).collect();
+        let credential = draw(link, if fresh.is_empty() { &usable } else { &fresh });
+        pass.begin(credential, &leg.model);
+        Ok(pass)
+    }
+
+    /// Until the request's deadline; `None` without one.
+    fn left(&self) -> Option<Duration> {
+        Some(self.deadline?.saturating_duration_since(Instant::now()))
+    }
+
+    fn reason(&self, error: &Error) -> Reason {
+        let ahead = error.retry_after.and_then(|wait| i64::try_from(wait.as_millis()).ok());
+        Reason {
+            text: error.message.clone(),
+            until_ms: ahead.map(|ahead| self.clock.now_ms().saturating_add(ahead)),
         }
     }
 
-    async fn call_upstream(&mut self, target: &Target, link: &Link, started: &Started) -> Result<Success, Error> {
-        let request = link.wire.encode(&self.call, started.model(), &self.headers)?;
+    /// One call. The request's deadline holds over it; the target's own bounds hold inside.
+    async fn attempt(
+        &mut self,
+        target: &Target,
+        asking: &Asking,
+        link: &Link,
+        access: &Access,
+        started: &Started,
+    ) -> Result<Success, Error> {
+        let deadline = self.deadline;
+        let call = self.call_upstream(target, asking, link, access, started);
+        match deadline {
+            None => call.await,
+            Some(at) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late())),
+        }
+    }
+
+    async fn call_upstream(
+        &mut self,
+        target: &Target,
+        asking: &Asking,
+        link: &Link,
+        access: &Access,
+        started: &Started,
+    ) -> Result<Success, Error> {
+        let request = access.wire.encode(&self.call, started.model(), &self.headers)?;
         let renamed = started.model() != self.call.model;
-        let bound = target.timeout;
         if self.call.stream {
             // Until its first content: a stream that has begun cannot be asked for elsewhere.
-            return bounded(bound, target, async {
-                let response = link.transport.send(request).await.map_err(broken)?;
-                let whole = is_json(response.headers());
-                let (headers, body) = self.head(link, response).await?;
+            let first_content = bounded(asking.first_token_timeout, target, "first_token_timeout", async {
+                let head = async {
+                    let response = link.transport.send(request).await.map_err(broken)?;
+                    let whole = is_json(response.headers());
+                    let (headers, body) = self.head(access, response).await?;
+                    Ok((whole, headers, body))
+                };
+                let (whole, headers, body) = bounded(asking.timeout, target, "timeout", head).await?;
                 if whole {
                     let body = collect(body, LONGEST_ANSWER).await?;
-                    link.wire.decode(&self.call, renamed, body)?;
+                    access.wire.decode(&self.call, renamed, body)?;
                     return Err(Error::new(
                         Kind::BadAnswer,
                         "the upstream answered in one piece, and a stream was asked for",
                     ));
                 }
-                let stream = open(link.wire.decoder(&self.call, renamed), body).await?;
+                let stream = open(access.wire.decoder(&self.call, renamed), body, asking.idle_timeout).await?;
                 Ok(Success::Stream {
                     stream: Box::new(stream),
                     headers,
                 })
-            })
-            .await;
+            });
+            return first_content.await;
         }
-        bounded(bound, target, async {
+        bounded(asking.timeout, target, "timeout", async {
             let response = link.transport.send(request).await.map_err(broken)?;
-            let (headers, body) = self.head(link, response).await?;
+            let (headers, body) = self.head(access, response).await?;
             let body = collect(body, LONGEST_ANSWER).await?;
-            let reply = link.wire.decode(&self.call, renamed, body)?;
+            let reply = access.wire.decode(&self.call, renamed, body)?;
             Ok(Success::Whole {
                 body: reply.body,
                 usage: reply.usage,
@@ -148,7 +242,7 @@ impl Run {
     /// Takes the head; a status that is no success becomes what it means.
     async fn head(
         &mut self,
-        link: &Link,
+        access: &Access,
         response: http::Response<UpstreamBody>,
     ) -> Result<(HeaderMap, UpstreamBody), Error> {
         let (parts, body) = response.into_parts();
@@ -161,10 +255,10 @@ impl Run {
             .await
             .unwrap_or_default();
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0));
-        Err(link.wire.failure(parts.status, &parts.headers, &said, now))
+        Err(access.wire.failure(parts.status, &parts.headers, &said, now))
     }
 
-    fn answer(mut self, success: Success, started: &Started, target: &Target) -> Answer {
+    fn answer(mut self, success: Success, started: &Started, target: &Target, asking: &Asking) -> Answer {
         let attribution = self.ledger.shared().attribution();
         match success {
             Success::Whole { body, usage, headers } => {
@@ -187,7 +281,8 @@ impl Run {
                     *stream,
                     self.ledger,
                     name,
-                    std::sync::Arc::clone(&self.snapshot),
+                    asking.idle_timeout,
+                    Arc::clone(&self.snapshot),
                 ));
                 Answer {
                     attribution,
@@ -201,11 +296,33 @@ impl Run {
     }
 }
 
+fn late() -> Error {
+    let message = "the gateway's request_timeout passed before an answer was there";
+    Error::new(Kind::Deadline, message)
+}
+
+/// One of these credentials, drawn by weight.
+fn draw(link: &Link, among: &[usize]) -> usize {
+    if let [one] = among {
+        return *one;
+    }
+    let weight = |i: &usize| link.accesses.get(*i).map_or(0.0, |access| access.weight);
+    let total: f64 = among.iter().map(weight).sum();
+    let mut at = rand::rng().random_range(0.0..1.0) * total;
+    for i in among {
+        at -= weight(i);
+        if at < 0.0 {
+            return *i;
+        }
+    }
+    among.last().copied().unwrap_or(0)
+}
+
 /// Reads until the stream brings content or ends well. Everything that fails before is a failed attempt.
-async fn open(mut decoder: Box<dyn StreamDecoder>, mut body: UpstreamBody) -> Result<Opened, Error> {
+async fn open(mut decoder: Box<dyn StreamDecoder>, mut body: UpstreamBody, idle: Duration) -> Result<Opened, Error> {
     let mut ready = Vec::new();
     loop {
-        let progress = match next(&mut body).await? {
+        let progress = match next(&mut body, idle).await? {
             Some(bytes) => decoder.push(bytes),
             None => decoder.finish(),
         };
@@ -236,27 +353,30 @@ async fn open(mut decoder: Box<dyn StreamDecoder>, mut body: UpstreamBody) -> Re
 }
 
 /// The next bytes of a stream; `None` at its end.
-pub(super) async fn next(body: &mut UpstreamBody) -> Result<Option<Bytes>, Error> {
-    match timeout(IDLE, body.next()).await {
-        Ok(frame) => frame
-            .transpose()
-            .map_err(|error| Error::new(Kind::Cut, format!("the stream broke off: {error}"))),
-        Err(_) => Err(Error::new(
-            Kind::Timeout,
-            format!("the upstream said nothing for {} s", IDLE.as_secs()),
-        )),
+pub(super) async fn next(body: &mut UpstreamBody, idle: Duration) -> Result<Option<Bytes>, Error> {
+    let Ok(frame) = timeout(idle, body.next()).await else {
+        let message = format!("the upstream said nothing for {} s", idle.as_secs_f64());
+        return Err(Error::new(Kind::Timeout, message));
+    };
+    if !matches!(frame, Some(Ok(_))) {
+        // It is over, and may not be asked again.
+        *body = empty().boxed();
     }
+    frame
+        .transpose()
+        .map_err(|error| Error::new(Kind::Cut, format!("the stream broke off: {error}")))
 }
 
 async fn bounded<T>(
     bound: Option<Duration>,
     target: &Target,
+    name: &str,
     call: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     let Some(bound) = bound else { return call.await };
     timeout(bound, call).await.unwrap_or_else(|_| {
         let message = format!(
-            "{} did not answer within {:.1} s, as its target's timeout says",
+            "{} did not answer within the {:.1} s of its {name}",
             target.name,
             bound.as_secs_f64()
         );

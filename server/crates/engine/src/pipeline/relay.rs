@@ -27,6 +27,7 @@ struct Relay {
     ready: VecDeque<Piece>,
     over: bool,
     target: String,
+    idle: Duration,
     snapshot: Arc<Snapshot>,
 }
 
@@ -34,6 +35,7 @@ pub(super) fn relay(
     opened: Opened,
     ledger: Ledger,
     target: String,
+    idle: Duration,
     snapshot: Arc<Snapshot>,
 ) -> BoxStream<'static, Piece> {
     let Opened {
@@ -50,6 +52,7 @@ pub(super) fn relay(
         ready: VecDeque::new(),
         over: false,
         target,
+        idle,
         snapshot,
     };
     relay.queue(ready, end);
@@ -69,7 +72,7 @@ impl Relay {
                 self.let_go();
                 return None;
             }
-            match next(&mut self.body).await {
+            match next(&mut self.body, self.idle).await {
                 Ok(Some(bytes)) => {
                     let progress = self.decoder.push(bytes);
                     self.queue(progress.out, progress.end);

@@ -1,41 +1,56 @@
-//! What takes longer than a test may: silence, and waits between attempts. Time is tokio's own, paused.
+//! The pipeline as its callers see it, on a clock that only moves while everybody waits.
+//!
+//! Upstreams are scripted ([`upstreams`]), time is tokio's own, paused, and nothing else is replaced: a test builds a
+//! configuration as an operator writes it, makes calls, and looks at answers, at what went up, at records and at
+//! [`Engine::targets`]. An outcome is told in one line, such as `200 by a after 1` or `503 upstream_unavailable by a after
+//! 0, retry in 30s`: the status, the code of a failure, the target spoken of, and the calls made.
+
+mod breaker;
+mod credentials;
+mod explain;
+mod models;
+mod park;
+mod quota;
+mod retries;
+mod reverify;
+mod routes;
+mod slots;
+mod storm;
+mod streams;
+mod swap;
+mod timeouts;
+mod upstreams;
 
 use super::Engine;
 use crate::demo::{DemoTransport, Pace};
-use crate::ports::{Records, SystemClock, Transport, TransportError, UpstreamBody};
-use crate::record::{Outcome, RequestRecord};
-use crate::request::{Answer, Body, Caller, Failure, Piece, Request};
+use crate::explain::Explanation;
+use crate::ports::{Clock, Records};
+use crate::record::{RequestRecord, Verdict, VerdictState};
+use crate::request::{Answer, Attribution, Body, Caller, Failure, Piece, Request};
 use crate::snapshot::{Parts, Snapshot};
+use crate::view::{Circuit, TargetView};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use futures_util::stream::{StreamExt, iter};
-use http::{HeaderMap, Response, StatusCode};
-use std::collections::{HashMap, VecDeque};
+use futures_util::stream::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use switchyard_core::config::Config;
-use switchyard_core::error::Kind;
+use switchyard_core::error::Error;
 use switchyard_providers::Surface;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use upstreams::Upstreams;
 
-/// One answer of the upstream: how long until its head, its status, and frames that come after their waits.
-type Script = (u64, u16, Vec<(u64, &'static str)>);
+/// The time of day when a test begins.
+const EPOCH_MS: i64 = 1_700_000_000_000;
 
-/// Plays its answers one after the other.
-struct Scripted(Mutex<VecDeque<Script>>);
+/// The time of day, in step with the paused clock.
+struct Wall(Instant);
 
-impl Transport for Scripted {
-    fn send(&self, _: http::Request<Bytes>) -> BoxFuture<'static, Result<Response<UpstreamBody>, TransportError>> {
-        let (head, status, frames) = self.0.lock().unwrap().pop_front().unwrap();
-        Box::pin(async move {
-            tokio::time::sleep(Duration::from_secs(head)).await;
-            let body = iter(frames).then(|(wait, frame)| async move {
-                tokio::time::sleep(Duration::from_secs(wait)).await;
-                Ok(Bytes::from_static(frame.as_bytes()))
-            });
-            let mut response = Response::new(body.boxed());
-            *response.status_mut() = StatusCode::from_u16(status).unwrap();
-            Ok(response)
-        })
+impl Clock for Wall {
+    fn now_ms(&self) -> i64 {
+        EPOCH_MS + i64::try_from(self.0.elapsed().as_millis()).unwrap()
     }
 }
 
@@ -48,56 +63,290 @@ impl Records for Kept {
     }
 }
 
-const TWO: &str = "providers:\n  - {id: a, kind: openai, base_url: 'http://a.test'}\n  - {id: b, kind: openai, base_url: 'http://b.test'}\n\
-                   strategy: {mode: fallback}\ntargets: [{virtual_key: a, retry: {attempts: 2}}, {virtual_key: b}]";
-const ROLE: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
-const WORD: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
-const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-
-struct Setup {
-    engine: Engine,
+/// An engine with its upstreams.
+#[derive(Clone)]
+struct Rig {
+    engine: Arc<Engine>,
+    upstreams: Arc<Upstreams>,
     kept: Arc<Kept>,
+    began: Instant,
 }
 
-fn setup(scripts: impl IntoIterator<Item = Script>) -> Setup {
-    let config = Config::parse(TWO).unwrap();
+/// Providers of these names, each at `http://<name>.test` with the key `key-<name>`, and what else the file says.
+fn config(providers: &[&str], rest: &str) -> String {
+    let provider =
+        |id: &&str| format!("  - {{id: {id}, kind: openai, base_url: 'http://{id}.test', api_key: key-{id}}}\n");
+    let providers: String = providers.iter().map(provider).collect();
+    format!("providers:\n{providers}{rest}\n")
+}
+
+/// Strategy `fallback` over `a`, whose block has these keys, and `b`.
+fn a_then_b(keys: &str) -> String {
+    let rest = format!("strategy: {{mode: fallback}}\ntargets: [{{virtual_key: a, {keys}}}, {{virtual_key: b}}]");
+    config(&["a", "b"], &rest)
+}
+
+/// `a` alone, whose block has these keys.
+fn only_a(keys: &str) -> String {
+    config(&["a"], &format!("targets: [{{virtual_key: a, {keys}}}]"))
+}
+
+fn build(yaml: &str, upstreams: &Arc<Upstreams>, earlier: Option<&Snapshot>) -> Snapshot {
+    let config = Config::parse(yaml).unwrap_or_else(|issues| panic!("{issues:?}\n{yaml}"));
     let env: HashMap<String, String> = HashMap::new();
-    let transport = Arc::new(Scripted(Mutex::new(scripts.into_iter().collect())));
     let parts = Parts {
         env: &env,
-        transport,
+        transport: upstreams.clone(),
         demo: Arc::new(DemoTransport::new(Pace::Instant)),
     };
-    let kept = Arc::new(Kept::default());
-    let engine = Engine::new(
-        Snapshot::build(Some(&config), &parts).unwrap(),
-        kept.clone(),
-        Arc::new(SystemClock),
-    );
-    Setup { engine, kept }
+    Snapshot::build(Some(&config), &parts, earlier).unwrap()
 }
 
-impl Setup {
-    async fn run(&self, stream: bool) -> Result<Answer, Failure> {
-        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"hi"}}],"stream":{stream}}}"#);
-        let request = Request {
-            id: "0".repeat(32),
-            arrived: Instant::now(),
-            arrived_at_ms: 0,
-            upload: Duration::ZERO,
-            caller: Caller::default(),
-            surface: Surface::Chat,
-            headers: HeaderMap::new(),
-            body: Bytes::from(body),
-        };
-        self.engine.run(request).await
+impl Rig {
+    fn new(yaml: &str) -> Self {
+        let (upstreams, kept) = (Arc::new(Upstreams::default()), Arc::new(Kept::default()));
+        let began = Instant::now();
+        let snapshot = build(yaml, &upstreams, None);
+        Self {
+            engine: Arc::new(Engine::new(snapshot, kept.clone(), Arc::new(Wall(began)))),
+            upstreams,
+            kept,
+            began,
+        }
     }
 
-    fn record(&self) -> RequestRecord {
-        let kept = self.kept.0.lock().unwrap();
-        assert_eq!(kept.len(), 1, "exactly one record");
-        kept[0].clone()
+    fn swap(&self, yaml: &str) {
+        let snapshot = build(yaml, &self.upstreams, Some(&self.engine.snapshot()));
+        self.engine.swap(snapshot);
     }
+
+    async fn run(&self, ask: Ask) -> Result<Answer, Failure> {
+        self.engine.run(ask.request()).await
+    }
+
+    /// Makes a call and reads its answer to the end.
+    async fn tell(&self, ask: Ask) -> String {
+        tell(self.run(ask).await).await
+    }
+
+    /// Makes a call beside the test, and lets it get as far as it can without time passing.
+    async fn begin(&self, ask: Ask) -> JoinHandle<String> {
+        let rig = self.clone();
+        let call = tokio::spawn(async move { rig.tell(ask).await });
+        settle().await;
+        call
+    }
+
+    /// Looks after what is out of service, until it is aborted.
+    fn watch(&self) -> JoinHandle<()> {
+        let engine = Arc::clone(&self.engine);
+        tokio::spawn(async move { engine.watch().await })
+    }
+
+    fn explain(&self, ask: Ask) -> Result<Explanation, Error> {
+        self.engine.explain(&ask.request())
+    }
+
+    /// What went up since this was last asked.
+    fn calls(&self) -> Vec<upstreams::Sent> {
+        self.upstreams.take_calls()
+    }
+
+    /// Which hosts were called since this was last asked.
+    fn hosts(&self) -> String {
+        let hosts: Vec<String> = self.calls().into_iter().map(|call| call.host).collect();
+        hosts.join(" ")
+    }
+
+    fn target(&self, name: &str) -> TargetView {
+        let targets = self.engine.targets().targets;
+        targets.into_iter().find(|target| target.name == name).unwrap()
+    }
+
+    /// In one line: how the target stands, why, and for how long from now.
+    fn standing(&self, name: &str) -> String {
+        let target = self.target(name);
+        let mut told = format!("{:?}", target.standing);
+        if let Some(reason) = target.reason {
+            told = format!("{told}: {reason}");
+        }
+        if let Some(until) = target.until_ms {
+            told = format!("{told}, for {}", self.ahead(until));
+        }
+        told
+    }
+
+    fn circuit(&self, name: &str) -> String {
+        match self.target(name).breaker.unwrap().0 {
+            Circuit::Closed { failures } => format!("closed, {failures} failed"),
+            Circuit::Open { until_ms } => format!("open for {}", self.ahead(until_ms)),
+            Circuit::HalfOpen => "half-open".to_owned(),
+        }
+    }
+
+    /// From now until that moment of the day.
+    fn ahead(&self, until_ms: i64) -> String {
+        let now = EPOCH_MS + i64::try_from(self.began.elapsed().as_millis()).unwrap();
+        format!("{:?}", Duration::from_millis(u64::try_from(until_ms - now).unwrap()))
+    }
+
+    fn records(&self) -> Vec<RequestRecord> {
+        self.kept.0.lock().unwrap().clone()
+    }
+
+    fn last(&self) -> RequestRecord {
+        self.kept.0.lock().unwrap().last().unwrap().clone()
+    }
+
+    /// Outcomes of the last request's attempts.
+    fn outcomes(&self) -> Vec<String> {
+        self.last()
+            .attempts
+            .into_iter()
+            .map(|attempt| attempt.outcome)
+            .collect()
+    }
+
+    /// The last request's verdicts.
+    fn verdicts(&self) -> Vec<String> {
+        self.words(&self.last().verdicts)
+    }
+
+    fn words(&self, verdicts: &[Verdict]) -> Vec<String> {
+        let word = |verdict: &Verdict| {
+            let state = match verdict.state {
+                VerdictState::Chosen => "chosen",
+                VerdictState::Failed => "failed",
+                VerdictState::NotNeeded => "not needed",
+                VerdictState::Excluded => "excluded",
+            };
+            let until = verdict.until_ms.map(|until| format!(", for {}", self.ahead(until)));
+            format!(
+                "{} {state}: {}{}",
+                verdict.target,
+                verdict.reason,
+                until.unwrap_or_default()
+            )
+        };
+        verdicts.iter().map(word).collect()
+    }
+
+    /// Nothing is under way, and nothing is held.
+    #[track_caller]
+    fn assert_idle(&self) {
+        assert_eq!(self.engine.in_flight(), 0, "requests under way");
+        for target in self.engine.targets().targets {
+            assert_eq!(
+                (target.in_flight, target.queued),
+                (0, 0),
+                "{} in flight, queued",
+                target.name
+            );
+        }
+        assert_eq!(self.upstreams.open(), 0, "calls that are still open");
+    }
+}
+
+/// A request in the making.
+#[derive(Clone)]
+struct Ask {
+    id: String,
+    surface: Surface,
+    model: String,
+    prompt: String,
+    /// More of the body, each with its comma.
+    fields: String,
+    headers: HeaderMap,
+    caller: Caller,
+}
+
+/// A chat of model `m`, in one piece.
+fn ask() -> Ask {
+    Ask {
+        id: "0".repeat(32),
+        surface: Surface::Chat,
+        model: "m".to_owned(),
+        prompt: "hi".to_owned(),
+        fields: String::new(),
+        headers: HeaderMap::new(),
+        caller: Caller::default(),
+    }
+}
+
+impl Ask {
+    fn id(mut self, number: u64) -> Self {
+        self.id = format!("{number:032x}");
+        self
+    }
+
+    fn model(mut self, model: &str) -> Self {
+        model.clone_into(&mut self.model);
+        self
+    }
+
+    fn prompt(mut self, prompt: &str) -> Self {
+        prompt.clone_into(&mut self.prompt);
+        self
+    }
+
+    fn with(mut self, field: &str) -> Self {
+        self.fields = format!("{},{field}", self.fields);
+        self
+    }
+
+    fn stream(self) -> Self {
+        self.with(r#""stream":true"#)
+    }
+
+    fn embeddings(mut self) -> Self {
+        self.surface = Surface::Embeddings;
+        self
+    }
+
+    fn header(mut self, name: &'static str, value: &str) -> Self {
+        let value = HeaderValue::from_str(value).unwrap();
+        self.headers.append(HeaderName::from_static(name), value);
+        self
+    }
+
+    fn project(mut self, project: &str) -> Self {
+        self.caller.project = Some(project.to_owned());
+        self
+    }
+
+    fn route_of_key(mut self, route: &str) -> Self {
+        self.caller.route = Some(route.to_owned());
+        self
+    }
+
+    fn request(self) -> Request {
+        let (model, prompt) = (&self.model, &self.prompt);
+        let input = match self.surface {
+            Surface::Chat => format!(r#""messages":[{{"role":"user","content":"{prompt}"}}]"#),
+            Surface::Embeddings => format!(r#""input":"{prompt}""#),
+        };
+        Request {
+            arrived: Instant::now().into_std(),
+            arrived_at_ms: 0,
+            upload: Duration::ZERO,
+            body: Bytes::from(format!(r#"{{"model":"{model}",{input}{}}}"#, self.fields)),
+            id: self.id,
+            caller: self.caller,
+            surface: self.surface,
+            headers: self.headers,
+        }
+    }
+}
+
+/// Lets everybody get as far as they can without time passing.
+async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn seconds(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
 }
 
 /// Everything on a stream, in words.
@@ -113,103 +362,28 @@ async fn read(answer: Answer) -> Vec<String> {
     pieces.map(word).collect().await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_long_silence_is_filled_with_heartbeats_until_the_answer_comes() {
-    let setup = setup([(40, 200, vec![(0, ROLE), (10, WORD), (0, STOP)])]);
-    let answer = setup.run(true).await.unwrap();
-    assert_eq!(
-        (answer.attribution.target.as_deref(), answer.attribution.attempts),
-        (Some("a"), 1),
-        "who is being tried"
-    );
-    let said = read(answer).await;
-    assert_eq!(said[..3], ["beat", "beat", "beat"], "at 15, 30 and 45 s");
-    assert_eq!(said[3..].concat(), [ROLE, WORD, STOP].concat());
-    assert_eq!(setup.record().outcome, Outcome::Success);
-}
-
-#[tokio::test(start_paused = true)]
-async fn failover_goes_on_behind_the_heartbeats_and_a_failure_is_the_last_word() {
-    let dead = || (20, 503, vec![(0, "{}")]);
-    let setup_ok = setup([dead(), dead(), (0, 200, vec![(0, WORD), (0, STOP)])]);
-    let said = read(setup_ok.run(true).await.unwrap()).await;
-    assert_eq!(said.last().unwrap(), STOP);
-    let record = setup_ok.record();
-    assert_eq!(
-        (record.target.as_deref(), record.attempts.len(), record.status),
-        (Some("b"), 3, 200),
-        "the final truth"
-    );
-
-    let setup_bad = setup([dead(), dead(), dead()]);
-    let said = read(setup_bad.run(true).await.unwrap()).await;
-    assert_eq!(said.last().unwrap(), "failed: server_error");
-    let record = setup_bad.record();
-    assert_eq!(
-        (record.outcome, record.status),
-        (Outcome::Error, 200),
-        "200 is what the caller saw"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn silence_in_a_stream_is_a_cut_after_content_and_a_failure_before() {
-    let setup_cut = setup([(0, 200, vec![(0, WORD), (121, STOP)])]);
-    let said = read(setup_cut.run(true).await.unwrap()).await;
-    assert_eq!(said, [WORD, "failed: timeout"]);
-    assert_eq!(setup_cut.record().outcome, Outcome::Partial);
-
-    let silent = || (0, 200, vec![(121, WORD)]);
-    let setup_moves = setup([silent(), silent(), (0, 200, vec![(0, WORD), (0, STOP)])]);
-    let said = read(setup_moves.run(true).await.unwrap()).await;
-    assert_eq!(
-        said.iter().filter(|said| *said != "beat").cloned().collect::<String>(),
-        [WORD, STOP].concat()
-    );
-    let outcomes: Vec<String> = setup_moves
-        .record()
-        .attempts
-        .into_iter()
-        .map(|attempt| attempt.outcome)
-        .collect();
-    assert_eq!(outcomes, ["timeout", "timeout", "success"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn whoever_gives_up_leaves_one_record_at_every_stage() {
-    for (scripts, wait) in [
-        (vec![(60, 200, vec![])], 5),
-        (vec![(60, 200, vec![])], 20),
-        (vec![(0, 200, vec![(0, WORD), (60, STOP)])], 5),
-    ] {
-        let setup = setup(scripts);
-        let _ = tokio::time::timeout(Duration::from_secs(wait), async {
-            read(setup.run(true).await.unwrap()).await;
-        })
-        .await;
-        let record = setup.record();
-        assert_eq!(record.outcome, Outcome::ClientCancelled);
-        assert_eq!(record.attempts.len(), 1);
-        assert_eq!(setup.engine.in_flight(), 0, "nothing is left open");
+/// An outcome in one line.
+async fn tell(outcome: Result<Answer, Failure>) -> String {
+    let by = |attribution: &Attribution| {
+        let target = attribution.target.as_deref().unwrap_or("nobody");
+        format!("by {target} after {}", attribution.attempts)
+    };
+    match outcome {
+        Ok(answer) => {
+            let by = by(&answer.attribution);
+            if let Body::Whole(_) = answer.body {
+                return format!("200 {by}");
+            }
+            match read(answer).await.last().and_then(|last| last.strip_prefix("failed: ")) {
+                Some(kind) => format!("cut ({kind}) {by}"),
+                None => format!("200 {by}"),
+            }
+        }
+        Err(Failure { error, attribution, .. }) => {
+            let face = error.face();
+            let wait = error.retry_after.map(|wait| format!(", retry in {wait:?}"));
+            let wait = wait.unwrap_or_default();
+            format!("{} {} {}{wait}", face.status, face.code, by(&attribution))
+        }
     }
-}
-
-#[tokio::test]
-async fn a_call_that_cannot_be_read_is_recorded_too() {
-    let setup = setup([]);
-    let request = Request {
-        id: "0".repeat(32),
-        arrived: Instant::now(),
-        arrived_at_ms: 0,
-        upload: Duration::ZERO,
-        caller: Caller::default(),
-        surface: Surface::Chat,
-        headers: HeaderMap::new(),
-        body: Bytes::from_static(b"{"),
-    };
-    let Err(failure) = setup.engine.run(request).await else {
-        panic!("refused")
-    };
-    assert_eq!(failure.error.kind, Kind::InvalidRequest);
-    assert_eq!(setup.record().outcome, Outcome::Rejected);
 }

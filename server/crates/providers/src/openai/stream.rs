@@ -221,20 +221,35 @@ impl Decoder {
         if let Some(said) = Said::of_stray(data) {
             return Fate::End(End::Failed(said.into_error(None)));
         }
-        if serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok() {
+        // A parser that ignores a text does not look whether it is one.
+        let is_text = std::str::from_utf8(data).is_ok();
+        if is_text && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok() {
             return Fate::Pass;
         }
         self.skipped += 1;
         Fate::Drop
     }
 
-    /// `[DONE]` alone is no answer.
+    /// `[DONE]` alone is no answer, and neither is one of which every piece was unreadable.
     fn done(&self) -> Fate {
+        if let Some(unreadable) = self.unreadable() {
+            return Fate::End(End::Failed(unreadable));
+        }
         if self.choices.begun > 0 || self.usage.is_some() {
             return Fate::Done;
         }
         let message = "the upstream ended its stream without an answer";
         Fate::End(End::Failed(Error::new(Kind::BadAnswer, message)))
+    }
+
+    fn unreadable(&self) -> Option<Error> {
+        (self.skipped > 0 && self.content_bytes == 0).then(|| {
+            let message = format!(
+                "the upstream's stream had no content but {} frames that were not valid JSON",
+                self.skipped
+            );
+            Error::new(Kind::BadAnswer, message)
+        })
     }
 
     fn edits(&self, data: &[u8], chunk: &ChunkView<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
@@ -290,7 +305,9 @@ impl StreamDecoder for Decoder {
             progress.out.push(Bytes::from_static(b"\n\n"));
         }
         if !self.ended {
-            let end = if self.choices.all_ended() {
+            let end = if let Some(unreadable) = self.unreadable() {
+                End::Failed(unreadable)
+            } else if self.choices.all_ended() {
                 progress.out.push(sse::frame(DONE));
                 End::Complete
             } else {

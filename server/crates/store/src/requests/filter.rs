@@ -14,6 +14,8 @@ pub struct LogFilter {
     pub model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,
+    /// The route that was taken: `default`, or its name.
+    pub route: Option<String>,
     pub key: Option<KeyFilter>,
     pub outcome: Option<OutcomeFilter>,
     pub stage: Option<Stage>,
@@ -86,6 +88,7 @@ impl LogFilter {
             ("model", &self.model),
             ("provider", &self.provider),
             ("target", &self.target),
+            ("route", &self.route),
         ] {
             if let Some(value) = value {
                 query.push(" and ").push(column).push(" = ").push_bind(value.as_str());

@@ -11,7 +11,8 @@ macro_rules! columns {
     () => {
         "id, request_id, arrived_at_ms, surface, stream, model, upstream_model, provider, target, status, outcome, \
          error_code, error_message, prompt_tokens, completion_tokens, total_tokens, cached_tokens, reasoning_tokens, \
-         usage_estimated, duration_us, first_token_us, overhead_us, key_id, key_name, simulated, attempts_count"
+         usage_estimated, duration_us, first_token_us, overhead_us, key_id, key_name, simulated, attempts_count, \
+         route, variant"
     };
 }
 pub(super) use columns;
@@ -40,6 +41,8 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
             upstream_model: row.try_get(6)?,
             provider: row.try_get(7)?,
             target: row.try_get(8)?,
+            route: row.try_get(26)?,
+            variant: row.try_get(27)?,
             status: row.try_get(9)?,
             outcome,
             error_code: row.try_get(11)?,
@@ -66,7 +69,7 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
 
 /// Verdicts stand behind the columns of [`request`].
 pub(super) fn verdicts(row: &SqliteRow) -> Result<Vec<Verdict>, StoreError> {
-    serde_json::from_str(row.try_get(26)?).map_err(|error| StoreError::Unexpected(error.into()))
+    serde_json::from_str(row.try_get(28)?).map_err(|error| StoreError::Unexpected(error.into()))
 }
 
 pub(super) fn attempt(row: &SqliteRow) -> Result<AttemptRecord, StoreError> {

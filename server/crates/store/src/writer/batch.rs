@@ -124,7 +124,7 @@ async fn is_written(connection: &mut SqliteConnection, record: &RequestRecord) -
 
 // === Rows ===
 
-/// Statements of 1, 2, 4, … 512 rows. SQLite takes 32,766 values in one; 512 × 27 are well below.
+/// Statements of 1, 2, 4, … 512 rows. SQLite takes 32,766 values in one; 512 × 29 are well below.
 type Sizes = [Arc<str>; 10];
 
 static REQUESTS: LazyLock<Sizes> = LazyLock::new(|| {
@@ -132,8 +132,8 @@ static REQUESTS: LazyLock<Sizes> = LazyLock::new(|| {
         "insert into requests (id, request_id, arrived_at_ms, surface, stream, model, upstream_model, provider, target, \
          status, outcome, error_code, error_message, prompt_tokens, completion_tokens, total_tokens, cached_tokens, \
          reasoning_tokens, usage_estimated, duration_us, first_token_us, overhead_us, key_id, key_name, simulated, \
-         attempts_count, verdicts) values ",
-        27,
+         attempts_count, verdicts, route, variant) values ",
+        29,
         "",
     )
 });
@@ -210,7 +210,9 @@ fn bind_request(statement: Statement, id: i64, record: &RequestRecord) -> Result
         .bind(record.key_name.as_deref())
         .bind(record.simulated)
         .bind(u32::try_from(record.attempts.len()).unwrap_or(u32::MAX))
-        .bind(verdicts))
+        .bind(verdicts)
+        .bind(record.route.as_str())
+        .bind(record.variant.as_deref()))
 }
 
 fn bind_attempt(statement: Statement, (id, number, attempt): &(i64, i64, &AttemptRecord)) -> Statement {

@@ -19,11 +19,13 @@ fn records() -> Vec<RequestRecord> {
         },
         RequestRecord {
             target: Some("backup".to_owned()),
+            route: "fast".to_owned(),
             key_id: Some("key-2".to_owned()),
             ..record(2)
         },
         RequestRecord {
             key_id: None,
+            route: String::new(),
             ..failed(3, Outcome::Rejected, "model_not_found", "no such model: 100%_sure")
         },
         failed(4, Outcome::Error, "upstream_error", r"a \ and 100 percent"),
@@ -64,6 +66,14 @@ async fn each_filter_finds_its_rows() {
         ("model, not a part of it", with(|f| f.model = text("Claude")), &[]),
         ("provider", with(|f| f.provider = text("anthropic")), &[1]),
         ("target", with(|f| f.target = text("backup")), &[2]),
+        ("route", with(|f| f.route = text("fast")), &[2]),
+        ("default route", with(|f| f.route = text("default")), &[6, 5, 4, 1, 0]),
+        ("route, not a part of it", with(|f| f.route = text("fas")), &[]),
+        (
+            "failures of a route",
+            with(|f| (f.route, f.outcome) = (text("default"), failed)),
+            &[6, 5, 4],
+        ),
         ("key", with(|f| f.key = key("key-2")), &[5, 2]),
         ("no key", with(|f| f.key = Some(KeyFilter::None)), &[3]),
         ("success", with(|f| f.outcome = is(Outcome::Success)), &[2, 1, 0]),
@@ -123,6 +133,7 @@ async fn filters_narrow_together() {
         model: Some("gpt-4o".to_owned()),
         provider: Some("openai".to_owned()),
         target: Some("openai-1".to_owned()),
+        route: Some("default".to_owned()),
         key: Some(KeyFilter::Id("key-1".to_owned())),
         outcome: Some(OutcomeFilter::Is(Outcome::Error)),
         stage: Some(Stage::OnError),

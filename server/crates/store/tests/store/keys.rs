@@ -52,6 +52,52 @@ async fn a_key_lives_from_creation_to_revocation() {
 }
 
 #[tokio::test]
+async fn a_key_has_a_project_and_a_route_until_they_are_taken_away() {
+    let place = Place::new();
+    let store = place.open().await;
+    let text = |text: &str| Some(text.to_owned());
+    let key = NewKeyRow {
+        id: "a".to_owned(),
+        name: String::new(),
+        display: String::new(),
+        hash: [7; 32],
+        scopes: Scopes::INVOKE,
+        created_at_ms: T0,
+        expires_at_ms: None,
+        project: text("shop"),
+        route: text("fast"),
+    };
+    let created = store.insert_key(key).await.unwrap();
+    assert_eq!((&created.project, &created.route), (&text("shop"), &text("fast")));
+    let change = |project: Option<Option<String>>, route: Option<Option<String>>| KeyChange {
+        project,
+        route,
+        ..KeyChange::default()
+    };
+    for (wanted, project, route) in [
+        (KeyChange::default(), text("shop"), text("fast")),
+        (change(Some(text("lab")), None), text("lab"), text("fast")),
+        (change(None, Some(text("slow"))), text("lab"), text("slow")),
+        (change(Some(None), None), None, text("slow")),
+        (change(None, Some(None)), None, None),
+        (
+            change(Some(text("shop")), Some(text("fast"))),
+            text("shop"),
+            text("fast"),
+        ),
+    ] {
+        let changed = done(store.update_key("a", wanted, NOW, NoAdmin::Refuse).await.unwrap());
+        assert_eq!((&changed.project, &changed.route), (&project, &route));
+        // Whoever asks gets the same, however they ask.
+        assert_eq!(store.key("a").await.unwrap().as_ref(), Some(&changed));
+        assert_eq!(store.key_by_hash(&[7; 32]).await.unwrap().as_ref(), Some(&changed));
+        assert_eq!(store.keys().await.unwrap(), [changed]);
+    }
+    let revoked = done(store.revoke_key("a", NOW, NoAdmin::Refuse).await.unwrap());
+    assert_eq!((revoked.project, revoked.route), (text("shop"), text("fast")));
+}
+
+#[tokio::test]
 async fn what_is_not_there_cannot_be_changed() {
     let place = Place::new();
     let store = place.open().await;
@@ -78,6 +124,8 @@ async fn a_second_key_with_the_same_hash_is_a_conflict() {
         scopes: Scopes::INVOKE,
         created_at_ms: T0,
         expires_at_ms: None,
+        project: None,
+        route: None,
     };
     store.insert_key(key("a")).await.unwrap();
     let error = store.insert_key(key("b")).await.unwrap_err();
@@ -100,6 +148,8 @@ async fn keys_are_listed_newest_first_and_in_one_order() {
         scopes: Scopes::INVOKE,
         created_at_ms: T0 + 1,
         expires_at_ms: None,
+        project: None,
+        route: None,
     };
     store.insert_key(key).await.unwrap();
     let ids: Vec<_> = store.keys().await.unwrap().into_iter().map(|key| key.id).collect();

@@ -10,6 +10,8 @@ use switchyard_store::{LatencySample, LogFilter, MinuteRow, Page, StoredRequest,
 fn full() -> RequestRecord {
     RequestRecord {
         stream: true,
+        route: "fast".to_owned(),
+        variant: Some("B: cheaper".to_owned()),
         status: 502,
         outcome: Outcome::Partial,
         error_code: Some("upstream_cut".to_owned()),
@@ -52,6 +54,7 @@ fn sparse() -> RequestRecord {
         upstream_model: None,
         provider: None,
         target: None,
+        route: String::new(),
         usage: Usage::default(),
         key_id: None,
         key_name: None,
@@ -79,6 +82,17 @@ async fn a_record_comes_back_as_it_went_in() {
         .rows
         .remove(0);
     assert_eq!(listed.record, sparse());
+    let wanted = RequestRecord {
+        attempts: Vec::new(),
+        verdicts: Vec::new(),
+        ..full()
+    };
+    let page = Page {
+        offset: 1,
+        ..Page::first(1)
+    };
+    let listed = store.logs(&LogFilter::default(), &page).await.unwrap().rows.remove(0);
+    assert_eq!(listed.record, wanted, "lists are without attempts and verdicts");
     assert_eq!(store.log("4711").await.unwrap(), None);
     assert_eq!(store.log("no such request").await.unwrap(), None);
 }

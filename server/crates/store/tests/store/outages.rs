@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 use switchyard_core::scope::Scope;
-use switchyard_engine::ports::Records;
+use switchyard_engine::{ports::Records, record::RequestRecord};
 use switchyard_store::{LogFilter, Page, Store, Writer, WriterConfig};
 
 /// Far above the 100 ms that are promised, for machines that are busy; far below the 5 s that a lock is waited for.
@@ -128,6 +128,40 @@ async fn what_a_run_leaves_on_the_spool_the_next_one_writes() {
     let writer = Writer::start(store.clone(), place.config());
     writer.drained().await;
     assert_exactly_once(&store, 1000).await;
+    assert_eq!(place.segments().len(), 0);
+}
+
+/// As it was written before routes, field by field.
+const OLD_LINE: &str = r#"{"id":7238556057600001,"record":{"request_id":"00000000000000000000000000000000",
+"arrived_at_ms":1767225600000,"surface":"chat","stream":false,"model":"gpt-4o","upstream_model":"gpt-4o-2024",
+"provider":"openai","target":"openai-1","status":200,"outcome":"success","error_code":null,"error_message":null,
+"usage":{"prompt":10,"completion":5,"total":15,"cached":null,"reasoning":null,"estimated":false},"duration_us":800000,
+"first_token_us":null,"overhead_us":150,"key_id":"key-1","key_name":"first","simulated":false,
+"attempts":[{"target":"openai-1","provider":"openai","model":"gpt-4o-2024","outcome":"success","status":200,
+"started_us":120,"latency_us":700000,"first_token_us":90000,"error":null}],
+"verdicts":[{"target":"openai-1","state":"chosen","reason":"first in order","until_ms":null}]}}"#;
+
+#[tokio::test]
+async fn what_an_older_build_left_on_the_spool_is_written() {
+    let place = Place::new();
+    let store = place.open().await;
+    add_key(&store, "key-1", &[Scope::Invoke]).await;
+    std::fs::create_dir_all(place.spool()).unwrap();
+    let line = OLD_LINE.replace('\n', "") + "\n";
+    std::fs::write(place.spool().join("0000000000.jsonl"), line).unwrap();
+
+    let writer = Writer::start(store.clone(), place.config());
+    writer.drained().await;
+    let stats = writer.stats();
+    assert_eq!((stats.written, stats.spooled, stats.shed), (1, 0, 0));
+    assert_exactly_once(&store, 1).await;
+    let found = store.log(&record(0).request_id).await.unwrap().unwrap();
+    let wanted = RequestRecord {
+        route: String::new(),
+        variant: None,
+        ..record(0)
+    };
+    assert_eq!(found.record, wanted);
     assert_eq!(place.segments().len(), 0);
 }
 

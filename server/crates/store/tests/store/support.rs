@@ -99,6 +99,8 @@ pub(crate) fn record(n: i64) -> RequestRecord {
         upstream_model: Some("gpt-4o-2024".to_owned()),
         provider: Some("openai".to_owned()),
         target: Some("openai-1".to_owned()),
+        route: "default".to_owned(),
+        variant: None,
         status: 200,
         outcome: Outcome::Success,
         error_code: None,
@@ -155,6 +157,8 @@ pub(crate) async fn add_key(store: &Store, id: &str, scopes: &[Scope]) -> KeyRow
         scopes,
         created_at_ms: T0,
         expires_at_ms: None,
+        project: None,
+        route: None,
     };
     store.insert_key(key).await.unwrap()
 }

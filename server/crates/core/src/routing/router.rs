@@ -1,0 +1,356 @@
+//! The routes as a tree, and how a ranking becomes an order of targets.
+
+use super::{
+    Facts, LeftOut, Pool, Ranking, Serves, Strategy, TargetId, World, reads_prompts, reads_tokens, strategy, weights,
+};
+use crate::config::{Config, Place, To};
+use crate::health::Health;
+use rand::RngCore;
+use std::time::Duration;
+
+/// A model of this form names a route instead.
+const VIRTUAL: &str = "route/";
+
+/// Position of a route in the configuration; the first is the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RouteId(pub usize);
+
+impl RouteId {
+    pub const DEFAULT: Self = Self(0);
+}
+
+/// Every route with its strategy.
+pub struct Router {
+    routes: Vec<Route>,
+    reads_prompts: bool,
+    reads_tokens: bool,
+}
+
+struct Route {
+    name: String,
+    model: Option<String>,
+    strategy: Box<dyn Strategy>,
+    places: Vec<Place>,
+    weights: Vec<f64>,
+}
+
+/// One target to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leg {
+    pub target: TargetId,
+    /// Where it stands: its retries and bounds are those of this place.
+    pub route: RouteId,
+    pub place: usize,
+    /// The upstream's id of the model.
+    pub model: String,
+}
+
+/// Preferred first, none twice. Every other target has its reason in `left_out`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Empty: nothing that this request may use serves the model.
+    pub legs: Vec<Leg>,
+    pub left_out: Vec<(TargetId, LeftOut)>,
+    /// Label of the variant that was drawn; of nested draws, the one nearest to the first target.
+    pub variant: Option<String>,
+}
+
+/// Whether a model's name is that of a route.
+#[must_use]
+pub fn is_virtual(model: &str) -> Option<&str> {
+    model.strip_prefix(VIRTUAL)
+}
+
+impl Router {
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let route = |route: &crate::config::Route| Route {
+            name: route.name.clone(),
+            model: route.model.clone(),
+            strategy: strategy(&route.strategy.mode),
+            places: route.places.clone(),
+            weights: weights(&route.places),
+        };
+        Self {
+            routes: config.routes.iter().map(route).collect(),
+            reads_prompts: config.routes.iter().any(|route| reads_prompts(&route.strategy.mode)),
+            reads_tokens: config.routes.iter().any(|route| reads_tokens(&route.strategy.mode)),
+        }
+    }
+
+    /// Whether any route looks at prompts.
+    #[must_use]
+    pub const fn reads_prompts(&self) -> bool {
+        self.reads_prompts
+    }
+
+    /// Whether any route looks at the number of the prompt's tokens.
+    #[must_use]
+    pub const fn reads_tokens(&self) -> bool {
+        self.reads_tokens
+    }
+
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<RouteId> {
+        self.routes.iter().position(|route| route.name == name).map(RouteId)
+    }
+
+    /// Unrolls the route for one request.
+    pub fn order(&self, start: RouteId, facts: &Facts<'_>, world: &dyn World, rng: &mut dyn RngCore) -> Order {
+        let mut walk = Walk {
+            order: Order::default(),
+            why: vec![None; world.targets()],
+        };
+        self.unroll(start, facts, world, rng, &mut walk);
+        let Walk { mut order, why } = walk;
+        let ordered: Vec<TargetId> = order.legs.iter().map(|leg| leg.target).collect();
+        order.left_out = (0..world.targets())
+            .map(TargetId)
+            .filter(|target| !ordered.contains(target))
+            .map(|target| {
+                (
+                    target,
+                    why.get(target.0).copied().flatten().unwrap_or(LeftOut::NotInRoute),
+                )
+            })
+            .collect();
+        order
+    }
+
+    fn unroll(&self, id: RouteId, facts: &Facts<'_>, world: &dyn World, rng: &mut dyn RngCore, walk: &mut Walk) {
+        let Some(route) = self.routes.get(id.0) else { return };
+        let facts = route.meant(facts);
+        let view = View::new(self, route, &facts, world);
+        let Ranking {
+            places,
+            unpriced,
+            variant,
+        } = route.strategy.rank(&facts, &view, rng);
+        // Only on the way to the first target: a draw among the stand-ins assigns nothing.
+        if variant.is_some() && walk.order.legs.is_empty() {
+            walk.order.variant = variant;
+        }
+        let reach = route.strategy.reach(&facts, &view);
+        for (index, place) in route.places.iter().enumerate().filter(|(i, _)| !places.contains(i)) {
+            match place.to {
+                _ if unpriced.contains(&index) => self.leave_out(&view, index, LeftOut::Unpriced, walk),
+                // It was meant and cannot serve: unrolled, it names no target, and says why.
+                To::Route(inner) if reach.contains(&index) => self.unroll(RouteId(inner), &facts, world, rng, walk),
+                To::Route(_) | To::Target(_) => self.leave_out(&view, index, LeftOut::NotNamed, walk),
+            }
+        }
+        for index in places {
+            let Some(place) = route.places.get(index) else { continue };
+            match place.to {
+                To::Route(inner) => self.unroll(RouteId(inner), &facts, world, rng, walk),
+                To::Target(target) => {
+                    let target = TargetId(target);
+                    if !walk.order.legs.iter().any(|leg| leg.target == target) {
+                        walk.order.legs.push(Leg {
+                            target,
+                            route: id,
+                            place: index,
+                            model: view.upstream(place, target).to_owned(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes why the targets below a place are not used, the nearest reason first.
+    fn leave_out(&self, view: &View<'_>, index: usize, why: LeftOut, walk: &mut Walk) {
+        let Some(place) = view.route.places.get(index) else {
+            return;
+        };
+        match place.to {
+            To::Target(target) => {
+                let why = view.hindrance(place, TargetId(target)).unwrap_or(why);
+                if let Some(known @ None) = walk.why.get_mut(target) {
+                    *known = Some(why);
+                }
+            }
+            To::Route(inner) => {
+                let Some(route) = self.routes.get(inner) else { return };
+                let facts = route.meant(view.facts);
+                let below = View::new(self, route, &facts, view.world);
+                for place in 0..route.places.len() {
+                    self.leave_out(&below, place, why, walk);
+                }
+            }
+        }
+    }
+}
+
+struct Walk {
+    order: Order,
+    /// By target.
+    why: Vec<Option<LeftOut>>,
+}
+
+impl Route {
+    /// The request as this route reads it: a call of the route itself means the route's own model.
+    fn meant<'f>(&'f self, facts: &Facts<'f>) -> Facts<'f> {
+        let model = match (&self.model, is_virtual(facts.model)) {
+            (Some(model), Some(_)) => model,
+            _ => facts.model,
+        };
+        Facts { model, ..*facts }
+    }
+}
+
+/// One route's places for one request.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    router: &'a Router,
+    route: &'a Route,
+    facts: &'a Facts<'a>,
+    world: &'a dyn World,
+    /// What the request may not use counts as not there.
+    restricted: bool,
+}
+
+impl<'a> View<'a> {
+    fn new(router: &'a Router, route: &'a Route, facts: &'a Facts<'a>, world: &'a dyn World) -> Self {
+        Self {
+            router,
+            route,
+            facts,
+            world,
+            restricted: true,
+        }
+    }
+
+    fn upstream<'m>(&'m self, place: &'m Place, target: TargetId) -> &'m str {
+        let named = place.model.as_ref().or_else(|| place.model_map.get(self.facts.model));
+        named.map_or_else(|| self.world.upstream(target, self.facts.model), String::as_str)
+    }
+
+    fn denies(&self, target: TargetId) -> Option<LeftOut> {
+        self.world.denies(target).filter(|_| self.restricted)
+    }
+
+    fn target_serves(&self, place: &Place, target: TargetId) -> Serves {
+        if self.denies(target).is_some() {
+            return Serves::No;
+        }
+        if place.model.is_some() || place.model_map.contains_key(self.facts.model) {
+            return Serves::Listed;
+        }
+        match self.world.serves(target, self.facts.model) {
+            // A route's name means nothing to an upstream.
+            Serves::Anything if is_virtual(self.facts.model).is_some() => Serves::No,
+            serves => serves,
+        }
+    }
+
+    /// Why the target cannot serve, if so.
+    fn hindrance(&self, place: &Place, target: TargetId) -> Option<LeftOut> {
+        if let Some(denied) = self.denies(target) {
+            return Some(denied);
+        }
+        (self.target_serves(place, target) == Serves::No).then(|| {
+            if is_virtual(self.facts.model).is_some() {
+                LeftOut::NoModel
+            } else {
+                LeftOut::Model
+            }
+        })
+    }
+
+    /// The best of what the places of another route say, among those that it may name.
+    fn below<T>(
+        &self,
+        inner: usize,
+        ask: impl Fn(&View<'_>, usize) -> Option<T>,
+        best: impl Fn(T, T) -> T,
+    ) -> Option<T> {
+        let route = self.router.routes.get(inner)?;
+        let facts = route.meant(self.facts);
+        let view = View {
+            route,
+            facts: &facts,
+            ..*self
+        };
+        let named = route.strategy.reach(&facts, &view).into_iter();
+        named.filter_map(|place| ask(&view, place)).reduce(best)
+    }
+
+    /// The same among those that can serve.
+    fn able_below<T>(
+        &self,
+        inner: usize,
+        ask: impl Fn(&View<'_>, usize) -> Option<T>,
+        best: impl Fn(T, T) -> T,
+    ) -> Option<T> {
+        let ask = |view: &View<'_>, place| if view.can(place) { ask(view, place) } else { None };
+        self.below(inner, ask, best)
+    }
+}
+
+impl Pool for View<'_> {
+    fn name(&self) -> &str {
+        &self.route.name
+    }
+
+    fn len(&self) -> usize {
+        self.route.places.len()
+    }
+
+    fn serves(&self, index: usize) -> Serves {
+        let Some(place) = self.route.places.get(index) else {
+            return Serves::No;
+        };
+        match place.to {
+            To::Target(target) => self.target_serves(place, TargetId(target)),
+            To::Route(inner) => self
+                .below(inner, |view, place| Some(view.serves(place)), Ord::max)
+                .unwrap_or(Serves::No),
+        }
+    }
+
+    fn claims(&self, index: usize) -> Serves {
+        let free = Self {
+            restricted: false,
+            ..*self
+        };
+        free.serves(index)
+    }
+
+    fn weight(&self, index: usize) -> f64 {
+        self.route.weights.get(index).copied().unwrap_or_default()
+    }
+
+    fn p50(&self, index: usize) -> Option<Duration> {
+        let place = self.route.places.get(index)?;
+        match place.to {
+            To::Target(target) => {
+                let target = TargetId(target);
+                self.world.p50(target, self.upstream(place, target))
+            }
+            To::Route(inner) => self.able_below(inner, |view, place| view.p50(place), Ord::min),
+        }
+    }
+
+    fn price(&self, index: usize) -> Option<f64> {
+        let place = self.route.places.get(index)?;
+        match place.to {
+            To::Target(target) => {
+                let target = TargetId(target);
+                self.world.price(target, self.upstream(place, target), &self.facts.work)
+            }
+            To::Route(inner) => self.able_below(inner, |view, place| view.price(place), f64::min),
+        }
+    }
+
+    fn health(&self, index: usize) -> Health {
+        let best = |a: Health, b: Health| if b.success_rate > a.success_rate { b } else { a };
+        match self.route.places.get(index).map(|place| place.to) {
+            Some(To::Target(target)) => self.world.health(TargetId(target)),
+            Some(To::Route(inner)) => self
+                .able_below(inner, |view, place| Some(view.health(place)), best)
+                .unwrap_or_default(),
+            None => Health::default(),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The dry run's answer: a plan, told as if its first target would answer.
+
+use crate::plan::Plan;
+use crate::record::{Verdict, VerdictState};
+use crate::snapshot::Snapshot;
+use switchyard_core::error::Error;
+
+/// What a call would do now.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// After aliases.
+    pub model: String,
+    pub route: String,
+    /// `default`, `model`, `header`, `key` or `project`.
+    pub route_by: &'static str,
+    /// The route's mode.
+    pub strategy: &'static str,
+    pub variant: Option<String>,
+    /// Targets that would be tried, each with the upstream's id of the model.
+    pub order: Vec<(String, String)>,
+    /// One per configured target.
+    pub verdicts: Vec<Verdict>,
+    /// Why the call would not be answered.
+    pub error: Option<Error>,
+}
+
+pub(crate) fn explain(snapshot: &Snapshot, plan: Plan) -> Explanation {
+    // The call itself would knock at the closed doors too, as they may open while it goes from one to the next.
+    let legs = plan.legs.get(..plan.willing).unwrap_or_default();
+    let verdict = |(i, target): (usize, &crate::snapshot::Target)| {
+        let place = legs.iter().position(|leg| leg.target.0 == i);
+        let out = plan
+            .left_out
+            .iter()
+            .find(|(left_out, _)| left_out.0 == i)
+            .map(|(_, why)| why);
+        let (state, reason) = match (place, out) {
+            (Some(0), None) => (VerdictState::Chosen, "would be asked first".to_owned()),
+            (Some(0), Some(why)) => (
+                VerdictState::Chosen,
+                format!("would be asked first, for want of others, although {}", why.text),
+            ),
+            (Some(place), None) => (
+                VerdictState::NotNeeded,
+                format!("would be asked as number {}", place + 1),
+            ),
+            (Some(place), Some(why)) => (
+                VerdictState::NotNeeded,
+                format!("would be asked as number {}, although {}", place + 1, why.text),
+            ),
+            (None, Some(why)) => (VerdictState::Excluded, why.text.clone()),
+            (None, None) => (VerdictState::Excluded, "is not in the order".to_owned()),
+        };
+        Verdict {
+            target: target.name.clone(),
+            state,
+            reason,
+            until_ms: out.and_then(|why| why.until_ms),
+        }
+    };
+    let order = legs
+        .iter()
+        .filter_map(|leg| Some((snapshot.targets.get(leg.target.0)?.name.clone(), leg.model.clone())))
+        .collect();
+    Explanation {
+        order,
+        verdicts: snapshot.targets.iter().enumerate().map(verdict).collect(),
+        model: plan.model,
+        route: plan.route,
+        route_by: plan.route_by,
+        strategy: plan.strategy,
+        variant: plan.variant,
+        error: plan.error,
+    }
+}

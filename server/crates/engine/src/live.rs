@@ -1,0 +1,692 @@
+//! A target as it is now: its breaker, its slots, its quota, its credentials and what was measured of it.
+//!
+//! One [`Live`] per target, shared by every route, every surface and every snapshot that names it. A call enters through
+//! [`Live::admit`] and holds a [`Pass`] until it has ended; whatever ends it, also a drop in the middle, gives the slot and
+//! the probe's place back. The state machines themselves are pure and stand in `switchyard_core`; here they get a lock, a
+//! clock and a queue. The lock is the target's own and is never held over an await.
+
+use crate::ports::Clock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use switchyard_core::breaker::{Admission, Breaker, Change, Policy, Refused, State, Verdict};
+use switchyard_core::config::{self, Concurrency, Provider};
+use switchyard_core::error::{Error, Kind};
+use switchyard_core::health::{Health, Outcomes};
+use switchyard_core::hold::{Hold, Rule};
+use switchyard_core::quota::{Limits, Taken, Use, Used, Windows};
+use switchyard_core::ramp;
+use switchyard_core::samples::Latencies;
+use switchyard_core::tally::Tally;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The steady clock, as the runtime has it: tests own it.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+/// A moment of the steady clock, as milliseconds since the Unix epoch.
+pub(crate) fn wall_ms(at: Instant, now: Instant, clock: &dyn Clock) -> i64 {
+    let ahead = at.saturating_duration_since(now).as_millis();
+    clock.now_ms().saturating_add(i64::try_from(ahead).unwrap_or(i64::MAX))
+}
+
+pub(crate) struct Live {
+    name: String,
+    blueprint: Blueprint,
+    inner: Mutex<Inner>,
+    slots: Option<Slots>,
+    in_flight: AtomicU32,
+}
+
+/// What decides whether state survives a change of configuration.
+#[derive(PartialEq)]
+struct Blueprint {
+    breaker: Option<config::Breaker>,
+    concurrency: Option<Concurrency>,
+    quota: Limits,
+    provider: Option<Provider>,
+}
+
+struct Inner {
+    breaker: Option<Breaker>,
+    park: Hold,
+    parked_at: Option<Instant>,
+    park_reason: &'static str,
+    quota: Option<Windows>,
+    latencies: Latencies,
+    outcomes: Outcomes,
+    calls: Tally,
+    credentials: Vec<Bench>,
+    /// When a background probe was made last, or the breaker opened.
+    verified: Option<Instant>,
+}
+
+/// One credential's health.
+#[derive(Default)]
+struct Bench {
+    hold: Hold,
+    /// When it was refused last: what began before says nothing about it.
+    refused_at: Option<Instant>,
+    reason: String,
+    /// A probe may bring it back before its time, and keeps it out for as long as it fails. Not so after a 429.
+    verify: bool,
+    probed: Option<Instant>,
+}
+
+/// A limit on calls at once, with a queue that is first in, first out.
+struct Slots {
+    most: u32,
+    queue: u32,
+    semaphore: Arc<Semaphore>,
+    waiting: AtomicU32,
+}
+
+/// Why a target should not be asked now.
+pub(crate) struct Hindrance {
+    pub(crate) kind: Hindered,
+    pub(crate) reason: String,
+    pub(crate) until: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hindered {
+    /// The operator's own limit: it is kept whatever else happens.
+    Quota,
+    Open,
+    /// Left alone out of courtesy: it is asked nevertheless when nobody else is left.
+    Parked,
+    Benched,
+}
+
+/// Everything about a target at one moment.
+pub(crate) struct Look {
+    pub(crate) breaker: Option<(State, u32)>,
+    pub(crate) recovering: bool,
+    /// Until when, and why.
+    pub(crate) parked: Option<(Instant, &'static str)>,
+    pub(crate) in_flight: u32,
+    pub(crate) most: Option<u32>,
+    pub(crate) queued: u32,
+    pub(crate) queue: Option<u32>,
+    pub(crate) latency: Vec<(String, Duration, usize)>,
+    pub(crate) health: Health,
+    pub(crate) quota: Vec<Use>,
+    /// Why each credential is out, and until when.
+    pub(crate) credentials: Vec<Option<(String, Instant)>>,
+    pub(crate) calls: u64,
+}
+
+impl Live {
+    /// A fresh state, or `earlier` where nothing that decides about it has changed.
+    pub(crate) fn build(
+        target: &config::Target,
+        provider: Option<&Provider>,
+        credentials: usize,
+        earlier: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
+        let blueprint = Blueprint {
+            breaker: target.breaker.clone(),
+            concurrency: target.concurrency,
+            quota: target.quota,
+            provider: provider.cloned(),
+        };
+        if let Some(earlier) = earlier.filter(|earlier| earlier.blueprint == blueprint)
+            && earlier.lock().credentials.len() == credentials
+        {
+            return Arc::clone(earlier);
+        }
+        // What was measured stays true as long as the same upstream is asked.
+        let same_upstream = earlier.filter(|earlier| earlier.blueprint.provider == blueprint.provider);
+        let policy = |breaker: &config::Breaker| Breaker::new(breaker.policy.clone());
+        let limited = target.quota != Limits::default();
+        let inner = Inner {
+            breaker: target.breaker.as_ref().map(policy),
+            park: Hold::default(),
+            parked_at: None,
+            park_reason: "",
+            quota: limited.then(|| Windows::new(target.quota)),
+            latencies: same_upstream
+                .map(|earlier| earlier.lock().latencies.clone())
+                .unwrap_or_default(),
+            outcomes: Outcomes::default(),
+            calls: Tally::default(),
+            credentials: (0..credentials).map(|_| Bench::default()).collect(),
+            verified: None,
+        };
+        Arc::new(Self {
+            name: target.virtual_key.clone(),
+            slots: target.concurrency.map(Slots::new),
+            blueprint,
+            inner: Mutex::new(inner),
+            in_flight: AtomicU32::new(0),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether prompts have to be counted before a call.
+    pub(crate) const fn counts_tokens(&self) -> bool {
+        let Limits { tpm, tpd, .. } = self.blueprint.quota;
+        tpm.is_some() || tpd.is_some()
+    }
+
+    pub(crate) fn reverify(&self) -> Option<&config::Reverify> {
+        self.blueprint.breaker.as_ref()?.reverify.as_ref()
+    }
+
+    // === What a plan looks at ===
+
+    pub(crate) fn p50(&self, model: &str, now: Instant) -> Option<Duration> {
+        self.lock().latencies.p50(model, now)
+    }
+
+    pub(crate) fn health(&self, now: Instant) -> Health {
+        self.lock().outcomes.health(now)
+    }
+
+    /// What keeps the target from being asked now, the hardest first.
+    pub(crate) fn hindrance(&self, tokens: u64, now: Instant) -> Option<Hindrance> {
+        let inner = self.lock();
+        if let Some(Err(used)) = inner.quota.as_ref().map(|quota| quota.check(tokens, now)) {
+            return Some(Hindrance {
+                kind: Hindered::Quota,
+                reason: format!("its quota is used up: {} of {} {}", used.used, used.most, used.limit),
+                until: Some(used.until),
+            });
+        }
+        if let Some(Err(Refused { until })) = inner.breaker.as_ref().map(|breaker| breaker.may_begin(now)) {
+            return Some(Hindrance {
+                kind: Hindered::Open,
+                reason: format!("its circuit breaker {}", shut(until)),
+                until,
+            });
+        }
+        if let Some(until) = inner.park.until(now) {
+            return Some(Hindrance {
+                kind: Hindered::Parked,
+                reason: inner.park_reason.to_owned(),
+                until: Some(until),
+            });
+        }
+        let earliest = inner.all_benched(now)?;
+        Some(Hindrance {
+            kind: Hindered::Benched,
+            reason: "all of its credentials are benched".to_owned(),
+            until: Some(earliest),
+        })
+    }
+
+    /// While it recovers, the share of its traffic that it gets, below 1.
+    pub(crate) fn share(&self, now: Instant) -> Option<f64> {
+        let ramp = self.blueprint.breaker.as_ref()?.ramp;
+        let recovered = self.lock().breaker.as_ref()?.recovered_at()?;
+        let share = ramp::share(now.saturating_duration_since(recovered), ramp);
+        (share < 1.0).then_some(share)
+    }
+
+    // === A call's way in ===
+
+    /// Waits for a slot, no longer than until `deadline`.
+    ///
+    /// The breaker and the quota are asked twice: nobody waits in line for what would be refused at its end, and nobody
+    /// who has waited calls a target that has opened meanwhile. A probe's place is taken by a call, never by a wait.
+    pub(crate) async fn admit(
+        self: &Arc<Self>,
+        tokens: u64,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<Pass, Error> {
+        self.may_enter(tokens, now())?;
+        let slot = match &self.slots {
+            Some(slots) => Some(slots.acquire(&self.name, deadline).await?),
+            None => None,
+        };
+        let mut pass = Pass {
+            live: Arc::clone(self),
+            admission: None,
+            taken: None,
+            slot,
+            flying: false,
+            credential: 0,
+            began: now(),
+            model: String::new(),
+            tokens: None,
+        };
+        // Each lock ends with its statement: a pass that is dropped takes it again.
+        let admitted = self.lock().breaker.as_mut().map(|breaker| breaker.admit(pass.began));
+        pass.admission = admitted
+            .transpose()
+            .map_err(|refused| self.refused(refused, pass.began))?;
+        let taken = self.lock().quota.as_mut().map(|quota| quota.take(tokens, pass.began));
+        pass.taken = taken.transpose().map_err(|used| self.used_up(used, pass.began))?;
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        pass.flying = true;
+        self.lock().calls.add(pass.began);
+        Ok(pass)
+    }
+
+    fn may_enter(&self, tokens: u64, now: Instant) -> Result<(), Error> {
+        let inner = self.lock();
+        if let Some(breaker) = &inner.breaker {
+            breaker.may_begin(now).map_err(|refused| self.refused(refused, now))?;
+        }
+        if let Some(quota) = &inner.quota {
+            quota.check(tokens, now).map_err(|used| self.used_up(used, now))?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, Refused { until }: Refused, now: Instant) -> Error {
+        Error {
+            retry_after: until.map(|until| until.saturating_duration_since(now)),
+            ..Error::new(
+                Kind::BreakerOpen,
+                format!("the circuit breaker of {} {}", self.name, shut(until)),
+            )
+        }
+    }
+
+    fn used_up(&self, used: Used, now: Instant) -> Error {
+        let Used { limit, most, .. } = used;
+        Error {
+            retry_after: Some(used.until.saturating_duration_since(now)),
+            ..Error::new(
+                Kind::OverQuota,
+                format!(
+                    "the gateway's quota for {} is used up: {} of {most} {limit}",
+                    self.name, used.used
+                ),
+            )
+        }
+    }
+
+    /// Whether a call at that moment would be refused here, as far as it can be told now.
+    pub(crate) fn refuses(&self, tokens: u64, at: Instant) -> bool {
+        let hindrance = self.hindrance(tokens, at);
+        hindrance.is_some_and(|hindrance| matches!(hindrance.kind, Hindered::Quota | Hindered::Open))
+    }
+
+    /// Credentials that may be used now; the one that comes back first when none may.
+    pub(crate) fn usable(&self, now: Instant) -> Vec<usize> {
+        let inner = self.lock();
+        let benched = |i: usize| inner.credentials.get(i).and_then(|bench| bench.hold.until(now));
+        let all = 0..inner.credentials.len();
+        let usable: Vec<usize> = all.clone().filter(|i| benched(*i).is_none()).collect();
+        if usable.is_empty() {
+            return all.min_by_key(|i| benched(*i)).into_iter().collect();
+        }
+        usable
+    }
+
+    /// Takes a credential out for a while. Gives false, and does nothing, where it has no sibling in service: a call
+    /// that fails tells more than one that is never made.
+    fn bench(&self, credential: usize, hint: Option<Duration>, rule: Rule, reason: String, now: Instant) -> bool {
+        let mut inner = self.lock();
+        let has_sibling = inner
+            .credentials
+            .iter()
+            .enumerate()
+            .any(|(i, bench)| i != credential && bench.hold.until(now).is_none());
+        let Some(bench) = inner.credentials.get_mut(credential).filter(|_| has_sibling) else {
+            return false;
+        };
+        // What stands in force as something to be verified stays so when a late 429 comes in.
+        let to_verify = bench.verify && bench.hold.until(now).is_some();
+        bench.hold.put(rule, hint, now);
+        bench.refused_at = Some(now);
+        if to_verify && rule != Rule::BENCH {
+            return true;
+        }
+        bench.reason = reason;
+        bench.verify = rule == Rule::BENCH;
+        bench.probed = Some(now);
+        true
+    }
+
+    // === Background ===
+
+    /// Benched credentials that have not been probed for a while. Each is marked as being probed now.
+    pub(crate) fn to_probe(&self, every: Duration, now: Instant) -> Vec<usize> {
+        let mut due = Vec::new();
+        for (i, bench) in self.lock().credentials.iter_mut().enumerate() {
+            let is_due = bench
+                .probed
+                .is_none_or(|probed| now.saturating_duration_since(probed) >= every);
+            if bench.verify && bench.hold.until(now).is_some() && is_due {
+                bench.probed = Some(now);
+                due.push(i);
+            }
+        }
+        due
+    }
+
+    pub(crate) fn credential_works(&self, credential: usize) {
+        if let Some(bench) = self.lock().credentials.get_mut(credential) {
+            bench.hold.clear();
+        }
+    }
+
+    /// It still does not: it stays out until after the next probe.
+    pub(crate) fn credential_fails(&self, credential: usize, now: Instant) {
+        if let Some(bench) = self.lock().credentials.get_mut(credential) {
+            bench.hold.put(Rule::BENCH, Some(Rule::BENCH.first), now);
+        }
+    }
+
+    /// Whether an open breaker should be looked behind now. Says so once per interval.
+    pub(crate) fn reverify_due(&self, now: Instant) -> bool {
+        let Some(every) = self.reverify().map(|reverify| reverify.every) else {
+            return false;
+        };
+        let mut inner = self.lock();
+        let out = inner
+            .breaker
+            .as_ref()
+            .is_some_and(|breaker| !matches!(breaker.state(now), State::Closed { .. }));
+        let due = inner
+            .verified
+            .is_none_or(|at| now.saturating_duration_since(at) >= every);
+        if out && due {
+            inner.verified = Some(now);
+        }
+        out && due
+    }
+
+    pub(crate) fn reverified(&self, ok: bool, now: Instant) {
+        let change = self.lock().breaker.as_mut().and_then(|breaker| breaker.probed(ok, now));
+        self.tell(change.as_ref());
+    }
+
+    fn tell(&self, change: Option<&Change>) {
+        match change {
+            Some(Change::Opened { .. }) => {
+                let seconds = self.blueprint.breaker.as_ref().map(|b| b.policy.timeout.as_secs_f64());
+                tracing::warn!(target.name = self.name, seconds, "a circuit breaker opened");
+            }
+            Some(Change::Closed) => tracing::info!(target.name = self.name, "a circuit breaker closed"),
+            None => {}
+        }
+    }
+
+    // === Pages ===
+
+    pub(crate) fn look(&self, now: Instant) -> Look {
+        let recovering = self.share(now).is_some();
+        let inner = self.lock();
+        let threshold = |breaker: &config::Breaker| {
+            let Policy { failure_threshold, .. } = breaker.policy;
+            failure_threshold
+        };
+        let out = |bench: &Bench| Some((bench.reason.clone(), bench.hold.until(now)?));
+        Look {
+            breaker: inner
+                .breaker
+                .as_ref()
+                .zip(self.blueprint.breaker.as_ref().map(threshold))
+                .map(|(breaker, threshold)| (breaker.state(now), threshold)),
+            recovering,
+            parked: inner.park.until(now).map(|until| (until, inner.park_reason)),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            most: self.slots.as_ref().map(|slots| slots.most),
+            queued: self
+                .slots
+                .as_ref()
+                .map_or(0, |slots| slots.waiting.load(Ordering::Relaxed)),
+            queue: self.slots.as_ref().map(|slots| slots.queue),
+            latency: inner
+                .latencies
+                .iter(now)
+                .map(|(model, p50, samples)| (model.to_owned(), p50, samples))
+                .collect(),
+            health: inner.outcomes.health(now),
+            quota: inner.quota.as_ref().map(|quota| quota.use_of(now)).unwrap_or_default(),
+            credentials: inner.credentials.iter().map(out).collect(),
+            calls: inner.calls.count(now),
+        }
+    }
+}
+
+impl Inner {
+    /// When the first comes back, if there are several and all are out.
+    fn all_benched(&self, now: Instant) -> Option<Instant> {
+        if self.credentials.len() < 2 {
+            return None;
+        }
+        let holds: Option<Vec<Instant>> = self.credentials.iter().map(|bench| bench.hold.until(now)).collect();
+        holds?.into_iter().min()
+    }
+}
+
+impl Slots {
+    fn new(concurrency: Concurrency) -> Self {
+        let most = usize::try_from(concurrency.most).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            most: concurrency.most,
+            queue: concurrency.queue,
+            semaphore: Arc::new(Semaphore::new(most)),
+            waiting: AtomicU32::new(0),
+        }
+    }
+
+    async fn acquire(
+        &self,
+        target: &str,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        if let Ok(slot) = Arc::clone(&self.semaphore).try_acquire_owned() {
+            return Ok(slot);
+        }
+        let saturated = |why: String| Error {
+            retry_after: Some(Duration::from_secs(1)),
+            ..Error::new(Kind::Saturated, why)
+        };
+        let _place = Waiting::begin(self).ok_or_else(|| {
+            saturated(format!(
+                "{target} has {} calls under way and {} waiting, as many as it may have",
+                self.most, self.queue
+            ))
+        })?;
+        let slot = Arc::clone(&self.semaphore).acquire_owned();
+        let waited = match deadline {
+            None => Ok(slot.await),
+            Some(at) => tokio::time::timeout_at(at, slot).await,
+        };
+        match waited {
+            Ok(Ok(slot)) => Ok(slot),
+            Ok(Err(_)) | Err(_) => Err(saturated(format!(
+                "no slot of {target} became free before the request's time was over"
+            ))),
+        }
+    }
+}
+
+/// A place in the queue, given back whatever ends the wait.
+struct Waiting<'s>(&'s AtomicU32);
+
+impl<'s> Waiting<'s> {
+    fn begin(slots: &'s Slots) -> Option<Self> {
+        let taken = slots
+            .waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
+                (waiting < slots.queue).then_some(waiting + 1)
+            });
+        taken.ok().map(|_| Self(&slots.waiting))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A call's leave, until it has ended. Dropped without a word (the client went away), it proves nothing for or against the
+/// target, and gives everything back.
+pub(crate) struct Pass {
+    live: Arc<Live>,
+    admission: Option<Admission>,
+    taken: Option<Taken>,
+    slot: Option<OwnedSemaphorePermit>,
+    flying: bool,
+    pub(crate) credential: usize,
+    began: Instant,
+    model: String,
+    /// Used in the end, as far as it is known.
+    tokens: Option<u64>,
+}
+
+impl Pass {
+    pub(crate) fn begin(&mut self, credential: usize, model: &str) {
+        self.credential = credential;
+        model.clone_into(&mut self.model);
+        self.began = now();
+    }
+
+    /// The call was answered, or its stream has brought content: its speed is known.
+    pub(crate) fn answered(&mut self, latency: Duration) {
+        let now = now();
+        let mut inner = self.live.lock();
+        inner.latencies.add(&self.model, latency, now);
+        inner.outcomes.add(true, latency, now);
+        // An answer to a call that began before the 429 says nothing about it.
+        if inner.parked_at.is_none_or(|at| at <= self.began) {
+            inner.park.clear();
+            inner.parked_at = None;
+        }
+        let bench = inner.credentials.get_mut(self.credential);
+        if let Some(bench) = bench.filter(|bench| bench.refused_at.is_none_or(|at| at <= self.began)) {
+            bench.hold.clear();
+        }
+    }
+
+    pub(crate) fn used(&mut self, tokens: Option<u64>) {
+        self.tokens = tokens.or(self.tokens);
+    }
+
+    /// The answer is whole.
+    pub(crate) fn complete(mut self, tokens: Option<u64>) {
+        self.used(tokens);
+        self.settle(Verdict::Success);
+    }
+
+    /// The call failed, or its stream was cut. `own_time`: it was this call that used up the request's time.
+    pub(crate) fn failed(mut self, error: &Error, own_time: bool) -> Failed {
+        let now = now();
+        let verdict = judge(error, own_time);
+        // What brought no answer has used nothing; the request itself counts.
+        self.tokens = self.tokens.or(Some(0));
+        if verdict == Verdict::Failure || matches!(error.kind, Kind::RateLimit | Kind::Quota) {
+            self.live.lock().outcomes.add(false, Duration::ZERO, now);
+        }
+        let benched = match (error.kind, error.status) {
+            (Kind::Auth, Some(401)) => {
+                let reason = "the upstream refused it (401)".to_owned();
+                self.live.bench(self.credential, None, Rule::BENCH, reason, now)
+            }
+            (Kind::Quota, _) => {
+                let reason = "what may be spent with it is used up".to_owned();
+                self.live
+                    .bench(self.credential, error.retry_after, Rule::BENCH, reason, now)
+            }
+            (Kind::RateLimit, _) => {
+                let reason = "it is parked after a 429".to_owned();
+                self.live
+                    .bench(self.credential, error.retry_after, Rule::PARK, reason, now)
+            }
+            _ => false,
+        };
+        if !benched && matches!(error.kind, Kind::RateLimit | Kind::Quota) {
+            let mut inner = self.live.lock();
+            inner.park.put(Rule::PARK, error.retry_after, now);
+            inner.parked_at = Some(now);
+            inner.park_reason = if error.kind == Kind::Quota {
+                "it is parked: what may be spent there is used up"
+            } else {
+                "it is parked after a 429"
+            };
+        }
+        self.settle(verdict);
+        if benched { Failed::Benched } else { Failed::Plain }
+    }
+
+    fn settle(&mut self, verdict: Verdict) {
+        let now = now();
+        let mut change = None;
+        {
+            let mut inner = self.live.lock();
+            if let Some((admission, breaker)) = self.admission.take().zip(inner.breaker.as_mut()) {
+                change = breaker.settle(admission, verdict, now);
+            }
+            // It has just been seen to fail: the first look behind it is one interval away.
+            if matches!(change, Some(Change::Opened { .. })) {
+                inner.verified = Some(now);
+            }
+            if let Some((taken, quota)) = self.taken.take().zip(inner.quota.as_mut()) {
+                // Of a call that nobody waited for it is not known what it used: the estimate stands.
+                if let Some(tokens) = self.tokens {
+                    quota.settle(taken, tokens, now);
+                }
+            }
+        }
+        self.live.tell(change.as_ref());
+        self.slot = None;
+        if std::mem::take(&mut self.flying) {
+            self.live.in_flight.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.settle(if std::thread::panicking() {
+            Verdict::Failure
+        } else {
+            Verdict::Neutral
+        });
+    }
+}
+
+/// Why a breaker lets nobody through.
+const fn shut(until: Option<Instant>) -> &'static str {
+    match until {
+        Some(_) => "is open",
+        None => "is half-open and lets no more calls through until its probe has ended",
+    }
+}
+
+/// What a failed call did to its credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    Plain,
+    /// It was taken out of service, and has a sibling that may be asked at once.
+    Benched,
+}
+
+/// What a failure says about the target's health. Limits, credentials and prompts that are too long say nothing; an answer
+/// that refuses the request shows that the target lives.
+fn judge(error: &Error, own_time: bool) -> Verdict {
+    match error.kind {
+        Kind::Connect | Kind::Timeout | Kind::Broken | Kind::ServerError | Kind::BadAnswer | Kind::Cut => {
+            Verdict::Failure
+        }
+        Kind::Deadline if own_time => Verdict::Failure,
+        Kind::Unexpected if error.status.is_some_and(|status| status < 400) => Verdict::Failure,
+        Kind::Refused | Kind::NotFound | Kind::Unexpected => Verdict::Success,
+        Kind::Deadline
+        | Kind::RateLimit
+        | Kind::Quota
+        | Kind::Auth
+        | Kind::ContextLength
+        | Kind::InvalidRequest
+        | Kind::RequestTooLarge
+        | Kind::ModelNotFound
+        | Kind::NotAllowed
+        | Kind::NoTarget
+        | Kind::BreakerOpen
+        | Kind::Saturated
+        | Kind::OverQuota
+        | Kind::Internal => Verdict::Neutral,
+    }
+}

@@ -1,0 +1,44 @@
+//! `POST /v1/route/explain`: what a call with this body would do now. Nothing is sent and nothing is recorded.
+
+use super::surface::read_body;
+use crate::auth::Principal;
+use crate::http::error::openai;
+use crate::http::request_id::RequestId;
+use crate::state::AppState;
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use switchyard_core::error::Error;
+use switchyard_engine::{Attribution, Failure};
+
+pub(super) async fn explain(State(state): State<AppState>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let principal = parts
+        .extensions
+        .get::<Principal>()
+        .cloned()
+        .unwrap_or_else(Principal::nobody);
+    let id = parts
+        .extensions
+        .get::<RequestId>()
+        .map(|id| id.0.clone())
+        .unwrap_or_default();
+    let most = state.engine.snapshot().max_request_bytes;
+    let explained = match read_body(&parts.headers, body, most).await {
+        Ok(body) => state.services.explain(&principal, id, parts.headers, body),
+        Err(error) => Err(error),
+    };
+    match explained {
+        Ok(explained) => Json(explained).into_response(),
+        Err(error) => refuse(error),
+    }
+}
+
+fn refuse(error: Error) -> Response {
+    openai(&Failure {
+        error,
+        attribution: Attribution::default(),
+        headers: HeaderMap::new(),
+    })
+}
