@@ -57,9 +57,12 @@ fn why(explained: &Explained, place: usize) -> String {
         .verdicts
         .iter()
         .find(|verdict| verdict.target == explained.order[place]);
-    let reason = verdict.filter(|verdict| !verdict.reason.is_empty()).map(|verdict| {
-        let until = verdict.until.map(|until| format!(", until {}", format::clock(until)));
-        format!("; {}{}", verdict.reason, until.unwrap_or_default())
-    });
+    // That it is in the order is said already; what speaks against it is not.
+    let reason = verdict
+        .filter(|verdict| verdict.reason.contains("although"))
+        .map(|verdict| {
+            let until = verdict.until.map(|until| format!(", until {}", format::clock(until)));
+            format!("; {}{}", verdict.reason, until.unwrap_or_default())
+        });
     [when, &model.unwrap_or_default(), &reason.unwrap_or_default()].concat()
 }

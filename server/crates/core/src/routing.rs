@@ -109,8 +109,10 @@ pub trait World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Serves {
     No,
-    /// It lists nothing, and serves whatever it is asked for: the upstream alone knows.
+    /// It takes what it is asked for, and is known for other models: it may well not have this one.
     Anything,
+    /// It lists nothing and takes what it is asked for: the operator vouches for it.
+    Open,
     /// It lists the model.
     Listed,
 }
@@ -151,18 +153,20 @@ pub trait Pool {
     fn price(&self, place: usize) -> Option<f64>;
     fn health(&self, place: usize) -> Health;
 
-    /// Places that can serve, best known first: those that list the model, then those that serve whatever they are asked
-    /// for. The latter may well not have it, and an upstream that does not know a model ends the walk.
+    /// Places that can serve, likely ones first. Where one lists the model, those that are known for others come last: an
+    /// upstream that does not know a model ends the walk. Where nobody lists it, all stand as they are written.
     fn classes(&self) -> [Vec<usize>; 2] {
-        let (mut listed, mut anything) = (Vec::new(), Vec::new());
-        for place in 0..self.len() {
-            match self.serves(place) {
-                Serves::Listed => listed.push(place),
-                Serves::Anything => anything.push(place),
-                Serves::No => {}
-            }
-        }
-        [listed, anything]
+        let served: Vec<(usize, Serves)> = (0..self.len())
+            .map(|place| (place, self.serves(place)))
+            .filter(|(_, serves)| *serves != Serves::No)
+            .collect();
+        let somebody_lists = served.iter().any(|(_, serves)| *serves == Serves::Listed);
+        let last = |serves: Serves| somebody_lists && serves == Serves::Anything;
+        let of = |is_last: bool| {
+            let class = served.iter().filter(|(_, serves)| last(*serves) == is_last);
+            class.map(|(place, _)| *place).collect()
+        };
+        [of(false), of(true)]
     }
 
     /// Can serve, known or not.

@@ -55,8 +55,8 @@ pub(crate) struct Plan {
     pub(crate) error: Option<Error>,
     /// Estimate of what one attempt takes of a quota.
     pub(crate) tokens: u64,
-    /// Statuses that move on, besides the usual ones.
-    pub(crate) failover_on: Vec<u16>,
+    /// Where the walk through the routes began.
+    pub(crate) start: RouteId,
 }
 
 /// Why a target is not in the order.
@@ -134,7 +134,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         left_out: Vec::new(),
         error: None,
         tokens: work.input_tokens.saturating_add(work.output_tokens.unwrap_or(0)),
-        failover_on: failover_on(snapshot, route, &order.legs),
+        start: route,
         model,
     };
     for (target, why) in &order.left_out {
@@ -402,20 +402,6 @@ fn identity<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let value = headers.get(name)?.to_str().ok()?.trim();
     let plain = !value.is_empty() && value.len() <= LONGEST_IDENTITY && !value.chars().any(char::is_control);
     plain.then_some(value)
-}
-
-fn failover_on(snapshot: &Snapshot, start: RouteId, legs: &[Leg]) -> Vec<u16> {
-    let mut routes: Vec<RouteId> = vec![start];
-    for leg in legs {
-        if !routes.contains(&leg.route) {
-            routes.push(leg.route);
-        }
-    }
-    let lists = routes.into_iter().filter_map(|route| snapshot.route(route));
-    lists
-        .flat_map(|route| &route.strategy.failover_on_status_codes)
-        .copied()
-        .collect()
 }
 
 struct Headers<'a>(&'a HeaderMap);

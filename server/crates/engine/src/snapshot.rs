@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use switchyard_core::catalog::{self, Work};
 use switchyard_core::config::{
-    self, Asking, BUILT_IN, Config, Credential, Price, Project, Provider, ProviderKind, Route,
+    self, Asking, BUILT_IN, Config, Credential, Price, Project, Provider, ProviderKind, Route, To,
 };
 use switchyard_core::env::{Env, Template};
 use switchyard_core::routing::{Leg, RouteId, Router, Serves};
@@ -159,6 +159,28 @@ impl Snapshot {
         Some(&self.route(leg.route)?.places.get(leg.place)?.asking)
     }
 
+    /// Statuses that move on, besides the usual ones: those of every route on the way from where a walk began to the leg's
+    /// own.
+    pub(crate) fn failover_on(&self, start: RouteId, leg: &Leg) -> Vec<u16> {
+        let mut statuses = Vec::new();
+        self.leads_to(start, leg.route, &mut statuses);
+        statuses
+    }
+
+    fn leads_to(&self, from: RouteId, to: RouteId, statuses: &mut Vec<u16>) -> bool {
+        let Some(route) = self.route(from) else { return false };
+        let mut leads = from == to;
+        for place in &route.places {
+            if let To::Route(inner) = place.to {
+                leads |= self.leads_to(RouteId(inner), to, statuses);
+            }
+        }
+        if leads {
+            statuses.extend(&route.strategy.failover_on_status_codes);
+        }
+        leads
+    }
+
     /// The model that an alias means, or the name itself.
     pub(crate) fn resolve<'a>(&'a self, model: &'a str) -> &'a str {
         self.aliases.get(model).map_or(model, String::as_str)
@@ -214,7 +236,8 @@ impl Target {
         let known = || self.knows_catalog && self.facts(model).is_some_and(|facts| !facts.variant);
         match (listed || known(), self.serves_any) {
             (true, _) => Serves::Listed,
-            (false, true) => Serves::Anything,
+            (false, true) if catalog::knows(&self.catalog) => Serves::Anything,
+            (false, true) => Serves::Open,
             (false, false) => Serves::No,
         }
     }

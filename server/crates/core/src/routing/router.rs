@@ -239,7 +239,7 @@ impl<'a> View<'a> {
         }
         match self.world.serves(target, self.facts.model) {
             // A route's name means nothing to an upstream.
-            Serves::Anything if is_virtual(self.facts.model).is_some() => Serves::No,
+            Serves::Anything | Serves::Open if is_virtual(self.facts.model).is_some() => Serves::No,
             serves => serves,
         }
     }

@@ -1,7 +1,7 @@
 //! One `check`, a table of worlds.
 //!
-//! A world is a line: `a=m,n b=*` are two targets, of which `a` lists the models m and n and `b` serves whatever it is
-//! asked for. What follows a target tells of it: `w70` its weight, `40ms` its median latency, `$3/15` its prices in and
+//! A world is a line: `a=m,n b=* c=+` are three targets, of which `a` lists the models m and n, `b` takes what it is
+//! asked for and is known for others, and `c` takes what it is asked for. What follows a target tells of it: `w70` its weight, `40ms` its median latency, `$3/15` its prices in and
 //! out per million tokens, `90%` its success rate and `90%/40ms` with an average latency, `!header` or `!project` that
 //! this request may not use it.
 //!
@@ -171,6 +171,8 @@ impl World for Bench {
         let listed = row.models.iter().chain(&own.models).chain(own.model_map.keys());
         if listed.into_iter().any(|listed| listed == model) {
             Serves::Listed
+        } else if row.models.iter().any(|model| model == "+") {
+            Serves::Open
         } else if row.models.iter().any(|model| model == "*") {
             Serves::Anything
         } else {

@@ -100,7 +100,7 @@ impl Run {
                 }
                 let limits = Limits {
                     policy: &asking.retry,
-                    failover_on: &plan.failover_on,
+                    failover_on: &snapshot.failover_on(plan.start, leg),
                     left: self.left(),
                 };
                 let mut step = decide(&error, number, limits, &mut rand::rng());
@@ -210,7 +210,8 @@ impl Run {
                 };
                 let (whole, headers, body) = bounded(asking.timeout, target, "timeout", head).await?;
                 if whole {
-                    let body = collect(body, LONGEST_ANSWER).await?;
+                    let body = collect(body, LONGEST_ANSWER);
+                    let body = bounded(Some(asking.idle_timeout), target, "idle_timeout", body).await?;
                     access.wire.decode(&self.call, renamed, body)?;
                     return Err(Error::new(
                         Kind::BadAnswer,

@@ -25,6 +25,8 @@ fn fallback_is_every_target_that_serves_the_model_in_the_order_written() {
     check("mode: fallback", "b=m a=m", "m", expect!["b a"]);
     check("mode: fallback", "any=* a=n b=m", "m", expect!["b any -a(model)"]);
     check("mode: fallback", "one=* two=*", "m", expect!["one two"]);
+    check("mode: fallback", "open=+ a=m any=*", "m", expect!["open a any"]);
+    check("mode: fallback", "any=* open=+", "m", expect!["any open"]);
     check("mode: fallback", "a=m w0 b=m w9", "m", expect!["a b"]);
     check(
         "mode: fallback",

@@ -56,7 +56,7 @@ impl World for Site {
 }
 
 fn known() -> impl Strategy<Value = Known> {
-    let serves = prop_oneof![1 => Just(Serves::No), 1 => Just(Serves::Anything), 3 => Just(Serves::Listed)];
+    let serves = prop_oneof![1 => Just(Serves::No), 1 => Just(Serves::Anything), 1 => Just(Serves::Open), 3 => Just(Serves::Listed)];
     let health = (0_u32..=4, prop::option::of(1_u64..4)).prop_map(|(rate, average)| Health {
         success_rate: f64::from(rate) / 4.0,
         average_latency: average.map(Duration::from_millis),

@@ -262,6 +262,23 @@ async fn the_success_of_an_older_call_does_not_bring_it_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_429_does_not_end_its_probes() {
+    let rig = Rig::new(&two("models: [m]"));
+    let watch = rig.watch();
+    let gate = Gate::closed();
+    rig.upstreams
+        .next("key-one", [limited(Some(1)).held(&gate), status(401)]);
+    rig.upstreams.on("key-one/models", status(401));
+    let older = rig.begin(ask()).await;
+    rig.tell(ask()).await;
+    gate.open();
+    assert_eq!(older.await.unwrap(), "200 by a after 2");
+    seconds(45).await;
+    assert_eq!(out(&rig).len(), 1, "its probes fail, and keep it out");
+    watch.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_goes_away_benches_nobody() {
     let rig = Rig::new(&two("models: [m]"));
     rig.upstreams.next("key-one", [hangs()]);

@@ -213,3 +213,30 @@ async fn a_burst_cannot_slip_through_together() {
     }
     assert_eq!((answered, rig.calls().len()), (3, 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_line_is_refused_at_its_end_when_it_is_used_up_by_then() {
+    let rig = Rig::new(&a_then_b("quota: {rpm: 2}, concurrency: {max_concurrency: 1}"));
+    let gate = Gate::closed();
+    rig.upstreams.on("a", ok().held(&gate));
+    let mut calls = Vec::new();
+    for _ in 0..4 {
+        calls.push(rig.begin(ask()).await);
+    }
+    assert_eq!(rig.target("a").queued, 3);
+    gate.open();
+    let mut told = Vec::new();
+    for call in calls {
+        told.push(call.await.unwrap());
+    }
+    assert_eq!(
+        told,
+        [
+            "200 by a after 1",
+            "200 by a after 1",
+            "200 by b after 1",
+            "200 by b after 1"
+        ]
+    );
+    rig.assert_idle();
+}

@@ -168,3 +168,23 @@ async fn each_place_has_its_own_retries_and_bounds() {
         "502 upstream_error by a after 3"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_routes_statuses_hold_for_what_hangs_on_it() {
+    let rig = Rig::new(&config(
+        &["a", "b", "c"],
+        "strategy: {mode: fallback}\ntargets: [{route: mid}, b, c]\n\
+         routes:\n\
+         \x20 mid: {strategy: {mode: fallback, failover_on_status_codes: [418]}, targets: [{route: inner}]}\n\
+         \x20 inner: {targets: [a]}\n",
+    ));
+    rig.upstreams.on("a", status(418));
+    assert_eq!(rig.tell(ask()).await, "200 by b after 2", "two routes above it");
+    rig.upstreams.on("b", status(418));
+    assert_eq!(
+        rig.tell(ask()).await,
+        "502 upstream_error by b after 2",
+        "and not for its siblings"
+    );
+    assert_eq!(rig.hosts(), "a b a b");
+}

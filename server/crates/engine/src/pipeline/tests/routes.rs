@@ -11,7 +11,7 @@ fn rig() -> Rig {
          strategy: {mode: fallback}\n\
          targets: [{virtual_key: a, model_map: {shared: up-a}}, b]\n\
          routes:\n\
-         \x20 fast: {model: small, strategy: {mode: single}, targets: [{virtual_key: c, models: [small]}]}\n\
+         \x20 fast: {model: small, strategy: {mode: single}, targets: [{virtual_key: c, models: [small, m]}]}\n\
          \x20 mapped: {model: shared, targets: [{virtual_key: b, model_map: {shared: up-b}}]}\n\
          \x20 pinned: {targets: [{virtual_key: b, model: large}]}\n\
          \x20 nested: {strategy: {mode: fallback}, targets: [{route: fast}, {virtual_key: a, model: big}]}\n\
@@ -48,11 +48,11 @@ async fn the_nearest_word_decides() {
         (keyed(), "pinned by key: b:large"),
         (
             keyed().header("x-gateway-route", "nested"),
-            "nested by header: a:big c:m",
+            "nested by header: c:m a:big",
         ),
         (
             keyed().header("x-gateway-route", "route/nested"),
-            "nested by header: a:big c:m",
+            "nested by header: c:m a:big",
         ),
         (
             keyed().header("x-gateway-route", " default "),

@@ -1,7 +1,7 @@
 //! Calls at once, and the line of those that wait.
 
 use super::upstreams::*;
-use super::{Rig, a_then_b, ask, only_a, seconds, settle};
+use super::{Rig, a_then_b, ask, only_a, read, seconds, settle};
 use crate::record::Outcome;
 
 fn prompts(rig: &Rig) -> String {
@@ -180,4 +180,22 @@ async fn every_ending_frees_the_slot() {
         rig.assert_idle();
     }
     assert_eq!(rig.tell(ask()).await, "200 by a after 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_waits_in_line_is_kept_alive() {
+    let rig = Rig::new(&only_a("concurrency: {max_concurrency: 1}"));
+    rig.upstreams.next("a", [ok().after(40)]);
+    let holder = rig.begin(ask()).await;
+    let answer = rig.run(ask().stream()).await.unwrap();
+    assert_eq!(
+        (answer.attribution.target.as_deref(), answer.attribution.attempts),
+        (Some("a"), 0),
+        "whose line it is"
+    );
+    let said = read(answer).await;
+    assert_eq!(said[..2], ["beat", "beat"], "at 15 and 30 s");
+    assert_eq!(said[2..].concat(), [WORD, STOP].concat());
+    holder.await.unwrap();
+    rig.assert_idle();
 }

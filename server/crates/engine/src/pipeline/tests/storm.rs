@@ -87,9 +87,10 @@ async fn after_a_storm_everything_is_back() {
 
     // Every slot can be had again, and not one more.
     for (name, slots) in [("a", 3), ("b", 10)] {
-        let gate = Gate::closed();
+        let (asked, gate) = (ask().header("x-gateway-only", name), Gate::closed());
+        rig.upstreams.on(name, ok());
+        rig.tell(asked.clone()).await;
         rig.upstreams.on(name, ok().held(&gate));
-        let asked = ask().header("x-gateway-only", name);
         let mut holders = Vec::new();
         for _ in 0..=slots {
             holders.push(rig.begin(asked.clone()).await);
@@ -103,7 +104,7 @@ async fn after_a_storm_everything_is_back() {
     }
     assert_eq!(
         rig.target("b").quota[0].used,
-        11,
+        12,
         "what was counted a minute ago is gone"
     );
     settle().await;

@@ -177,6 +177,15 @@ async fn an_answer_in_one_piece_is_none_where_a_stream_was_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_falls_silent_in_one_piece_has_fallen_silent() {
+    let rig = Rig::new(&a_then_b("idle_timeout: 3s"));
+    let silent = streams([say("{"), wait(600)]).header("content-type", "application/json");
+    rig.upstreams.next("a", [silent]);
+    assert_eq!(rig.tell(ask().stream()).await, "200 by b after 2");
+    assert_eq!(rig.began.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_gateway_that_stops_says_so_in_its_records() {
     let rig = rig();
     rig.upstreams.next("a", [hangs(), streams([say(WORD), wait(60)])]);
