@@ -390,22 +390,6 @@ async fn who_waits_for_a_slot_does_not_call_what_has_opened_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_slot_takes_no_probe_place() {
-    let rig = Rig::new(&only_a(&format!("concurrency: {{max_concurrency: 1}}, {AT_ONCE}")));
-    let gate = Gate::closed();
-    // The first is held until long after the second has opened it.
-    rig.upstreams.next("a", [status(503)]);
-    rig.tell(ask()).await;
-    seconds(30).await;
-    rig.upstreams.next("a", [ok().held(&gate)]);
-    let probe = rig.begin(ask()).await;
-    assert_eq!(rig.tell(ask()).await, "503 upstream_unavailable by a after 0");
-    gate.open();
-    assert_eq!(probe.await.unwrap(), "200 by a after 1");
-    rig.assert_idle();
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_walk_goes_on_where_it_opens() {
     let rig = Rig::new(&config(
         &["a", "b", "c"],

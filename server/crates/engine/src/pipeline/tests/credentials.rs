@@ -98,6 +98,15 @@ async fn one_that_is_refused_is_benched_and_its_sibling_answers_the_same_request
 }
 
 #[tokio::test(start_paused = true)]
+async fn its_sibling_has_all_the_retries_that_there_are() {
+    let rig = Rig::new(&two("retry: {attempts: 2, initial_backoff_ms: 0}"));
+    rig.upstreams.on("key-one", status(401));
+    rig.upstreams.next("key-two", [status(503)]);
+    assert_eq!(rig.tell(ask()).await, "200 by a after 3");
+    assert_eq!(tokens(&rig), "one two two");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_event_before_content_benches_too() {
     let rig = Rig::new(&two("models: [m]"));
     let event = "data: {\"error\":{\"message\":\"broke\",\"code\":\"insufficient_quota\"}}\n\n";
