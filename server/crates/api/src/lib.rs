@@ -21,7 +21,5 @@ pub use key::{Key, KeyState, NewKey, Scope, UpdateKey};
 pub use log::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Verdict};
 pub use model::{Model, ModelList};
 pub use session::{Gateway, Me, SessionCreated, StoreState};
-pub use target::{
-    BreakerState, CredentialState, ModelLatency, QuotaUse, RouteInfo, RouteTarget, TargetState, Targets,
-};
+pub use target::{BreakerState, CredentialState, ModelLatency, QuotaUse, RouteInfo, RouteTarget, TargetState, Targets};
 pub use timestamp::Timestamp;
