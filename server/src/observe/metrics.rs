@@ -323,6 +323,8 @@ fn error_type(record: &RequestRecord) -> Option<&'static str> {
         Outcome::ClientCancelled => Some("client_canceled"),
         Outcome::Error | Outcome::Partial => match record.error_code.as_deref() {
             Some("upstream_timeout" | "gateway_timeout") => Some("timeout"),
+            Some("upstream_unavailable") => Some("circuit_open"),
+            Some("provider_saturated") => Some("backpressure"),
             _ => Some("provider_error"),
         },
     }

@@ -117,8 +117,8 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
 
     let third = Duration::from_secs(arguments.seconds) / 3;
     tokio::time::sleep(third).await;
-    let before = resident_kb(pid)?;
-    println!("after {third:?}: {before} kB resident; the first target dies");
+    let before = Held::of(pid)?;
+    println!("after {third:?}: {before}; the first target dies");
     drop(first);
     let died = Instant::now();
     while state(&client, &base).await?["data"][0]["state"] != "open" {
@@ -127,7 +127,7 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     opened.store(true, Ordering::Relaxed);
     println!("its breaker opened after {:?}", died.elapsed());
     tokio::time::sleep(third).await;
-    println!("{} kB resident; it comes back", resident_kb(pid)?);
+    println!("{}; it comes back", Held::of(pid)?);
     let first = MockUpstream::start_on(first_port).await?;
     first.set_default(Reply::chat("one two three four").delay_ms(2));
     tokio::time::sleep(third).await;
@@ -135,7 +135,7 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     for client in clients {
         client.await?;
     }
-    let after = resident_kb(pid)?;
+    let after = Held::of(pid)?;
     let targets = state(&client, &base).await?;
     verdict(
         &seen.lock().unwrap_or_else(PoisonError::into_inner),
@@ -145,7 +145,7 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     )
 }
 
-fn verdict(seen: &Seen, targets: &Value, before: u64, after: u64) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn verdict(seen: &Seen, targets: &Value, before: Held, after: Held) -> Result<ExitCode, Box<dyn std::error::Error>> {
     println!("\nanswers by status, target and attempts:");
     for (word, count) in &seen.answers {
         println!("  {count:>8}  {word}");
@@ -175,8 +175,15 @@ fn verdict(seen: &Seen, targets: &Value, before: u64, after: u64) -> Result<Exit
         seen.late_failures.is_empty(),
     );
     check(
-        &format!("memory is flat: {before} kB before, {after} kB after"),
-        after < before + before / 4,
+        &format!(
+            "memory is flat: {} kB before, {} kB after",
+            before.resident_kb, after.resident_kb
+        ),
+        after.resident_kb < before.resident_kb + before.resident_kb / 4,
+    );
+    check(
+        &format!("threads and files are: {before} before, {after} after"),
+        after.threads <= before.threads && after.files <= before.files + before.files / 4,
     );
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -227,10 +234,36 @@ async fn state(client: &Client, base: &str) -> Result<Value, reqwest::Error> {
     request.send().await?.json().await
 }
 
-fn resident_kb(pid: u32) -> io::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    Ok(line
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or_default())
+/// What the gateway holds of the machine.
+#[derive(Clone, Copy)]
+struct Held {
+    resident_kb: u64,
+    threads: u64,
+    files: usize,
+}
+
+impl Held {
+    fn of(pid: u32) -> io::Result<Self> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let number = |field: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(field));
+            line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+                .unwrap_or_default()
+        };
+        Ok(Self {
+            resident_kb: number("VmRSS:"),
+            threads: number("Threads:"),
+            files: std::fs::read_dir(format!("/proc/{pid}/fd"))?.count(),
+        })
+    }
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} kB resident, {} threads, {} open files",
+            self.resident_kb, self.threads, self.files
+        )
+    }
 }
