@@ -89,15 +89,15 @@ impl Services {
 
     pub(crate) async fn models(&self) -> ModelList {
         let listed = self.engine.snapshot().models().await;
-        let model = |model: switchyard_engine::ListedModel| Model {
-            id: model.id,
+        let model = |model: &switchyard_engine::ListedModel| Model {
+            id: model.id.clone(),
             object: "model".to_owned(),
             created: model.created,
-            owned_by: model.owned_by,
+            owned_by: model.owned_by.clone(),
         };
         ModelList {
             object: "list".to_owned(),
-            data: listed.into_iter().map(model).collect(),
+            data: listed.iter().map(model).collect(),
         }
     }
 }

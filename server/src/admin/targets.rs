@@ -37,7 +37,7 @@ impl Services {
     }
 
     /// What a call with this body and these headers would do.
-    pub(crate) fn explain(
+    pub(crate) async fn explain(
         &self,
         principal: &Principal,
         id: String,
@@ -62,7 +62,7 @@ impl Services {
             headers,
             body,
         };
-        self.engine.explain(&request).map(explained)
+        self.engine.explain(request).await.map(explained)
     }
 }
 

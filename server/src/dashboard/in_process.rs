@@ -77,6 +77,7 @@ impl AdminApi for InProcess {
             let id = request_id::fresh();
             services
                 .explain(&principal, id, headers, Bytes::from(call.body()))
+                .await
                 .map_err(|error| Refusal::from(&error))
         })
     }

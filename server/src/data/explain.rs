@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::HeaderMap;
+use std::time::Duration;
 use switchyard_core::error::Error;
 use switchyard_engine::{Attribution, Failure};
 
@@ -26,7 +27,7 @@ pub(super) async fn explain(State(state): State<AppState>, request: Request) -> 
         .unwrap_or_default();
     let most = state.engine.snapshot().max_request_bytes;
     let explained = match read_body(&parts.headers, body, most).await {
-        Ok(body) => state.services.explain(&principal, id, parts.headers, body),
+        Ok(body) => state.services.explain(&principal, id, parts.headers, body).await,
         Err(error) => Err(error),
     };
     match explained {
@@ -39,6 +40,8 @@ fn refuse(error: Error) -> Response {
     openai(&Failure {
         error,
         attribution: Attribution::default(),
+        overhead: Duration::ZERO,
+        waited: Duration::ZERO,
         headers: HeaderMap::new(),
     })
 }

@@ -1,7 +1,7 @@
 //! A call on its way into the pipeline, and its answer on the way out.
 
 use crate::auth::Principal;
-use crate::http::error::{attribute, openai, openai_chunk};
+use crate::http::error::{attribute, openai, openai_chunk, time};
 use crate::http::request_id::RequestId;
 use crate::state::AppState;
 use axum::body::Body;
@@ -166,26 +166,6 @@ fn respond(answer: Answer) -> Response {
     attribute(headers, &answer.attribution);
     time(headers, answer.overhead, answer.waited);
     response
-}
-
-fn time(headers: &mut HeaderMap, overhead: Duration, waited: Duration) {
-    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
-    let written = [
-        ("x-gateway-overhead-ms", format!("{:.3}", millis(overhead))),
-        (
-            "server-timing",
-            format!(
-                "gateway;dur={:.3}, upstream;dur={:.3}",
-                millis(overhead),
-                millis(waited)
-            ),
-        ),
-    ];
-    for (name, value) in written {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-    }
 }
 
 fn on_the_wire(piece: Piece) -> Bytes {

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
+use std::time::Duration;
 use switchyard_api::{ApiError, ErrorBody, ErrorEnvelope};
 use switchyard_core::error::Error;
 use switchyard_engine::{Attribution, Failure};
@@ -160,6 +161,7 @@ pub(crate) fn openai(failure: &Failure) -> Response {
     let headers = response.headers_mut();
     headers.extend(failure.headers.clone());
     attribute(headers, &failure.attribution);
+    time(headers, failure.overhead, failure.waited);
     if let Some(wait) = failure.error.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs_f64().ceil() as u64));
     }
@@ -207,4 +209,25 @@ pub(crate) fn attribute(headers: &mut http::HeaderMap, attribution: &Attribution
         HeaderName::from_static("x-gateway-attempts"),
         HeaderValue::from(attribution.attempts),
     );
+}
+
+/// The gateway's own share of the time until the head, and what was waited for.
+pub(crate) fn time(headers: &mut http::HeaderMap, overhead: Duration, waited: Duration) {
+    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
+    let written = [
+        ("x-gateway-overhead-ms", format!("{:.3}", millis(overhead))),
+        (
+            "server-timing",
+            format!(
+                "gateway;dur={:.3}, upstream;dur={:.3}",
+                millis(overhead),
+                millis(waited)
+            ),
+        ),
+    ];
+    for (name, value) in written {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
 }

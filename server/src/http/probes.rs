@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use switchyard_engine::TargetView;
+use switchyard_engine::Callable;
 use tokio::sync::Mutex;
 
 /// Answers younger than this are given again.
@@ -39,8 +39,8 @@ async fn readyz(State(state): State<AppState>) -> Response {
     if state.readiness.draining.load(Ordering::Relaxed) {
         return not_ready("shutting down");
     }
-    let targets = state.engine.targets().targets;
-    if !targets.iter().any(TargetView::is_callable) {
+    let targets = state.engine.standings();
+    if !targets.iter().any(|target| target.callable) {
         return not_ready("no routable targets");
     }
     if let Err(reason) = store_answers(&state).await {
@@ -48,8 +48,8 @@ async fn readyz(State(state): State<AppState>) -> Response {
     }
     let mut body = json!({
         "status": "ready",
-        "providers": targets.iter().map(|t| json!({ "name": t.provider, "circuit": t.circuit() })).collect::<Vec<_>>(),
-        "targets": targets.iter().map(|t| json!({ "name": t.name, "routable": t.is_callable() })).collect::<Vec<_>>(),
+        "providers": targets.iter().map(|t| json!({ "name": t.provider, "circuit": t.circuit })).collect::<Vec<_>>(),
+        "targets": targets.iter().map(|t| json!({ "name": t.name, "routable": t.callable })).collect::<Vec<_>>(),
         "mcp_servers": [],
     });
     if let Some(reason) = state.services.records.stats().degraded {
@@ -82,10 +82,11 @@ async fn store_answers(state: &AppState) -> Result<(), &'static str> {
 }
 
 async fn health(State(state): State<AppState>) -> Response {
-    let targets = state.engine.targets().targets;
-    let available: Vec<&TargetView> = targets.iter().filter(|target| target.is_callable()).collect();
+    let targets = state.engine.standings();
+    let available: Vec<&Callable> = targets.iter().filter(|target| target.callable).collect();
     let ok = !available.is_empty();
-    let provider = |t: &&TargetView| json!({ "name": t.provider, "status": "available", "circuit": t.circuit(), "models": t.models.len() });
+    let provider =
+        |t: &&Callable| json!({ "name": t.provider, "status": "available", "circuit": t.circuit, "models": t.models });
     let body = json!({
         "status": if ok { "ok" } else { "no_providers" },
         "providers": available.iter().map(provider).collect::<Vec<_>>(),

@@ -48,6 +48,8 @@ impl Default for Policy {
 #[must_use = "an admission that is not settled keeps its probe place"]
 pub struct Admission {
     generation: u64,
+    /// It has given its probe place to the next already.
+    yielded: bool,
 }
 
 /// No call may be made.
@@ -122,7 +124,21 @@ impl Breaker {
         }
         Ok(Admission {
             generation: self.generation,
+            yielded: false,
         })
+    }
+
+    /// The call has shown a sign of life and goes on: its probe place is free for the next, and its result still counts.
+    ///
+    /// A stream may last for an hour; held until its end, the place would keep everybody else away from a target that
+    /// answers.
+    pub fn yield_place(&mut self, admission: &mut Admission) {
+        if admission.generation != self.generation || std::mem::replace(&mut admission.yielded, true) {
+            return;
+        }
+        if let State::HalfOpen { probing, .. } = &mut self.state {
+            *probing = probing.saturating_sub(1);
+        }
     }
 
     /// What [`Self::admit`] would say, without taking anything.
@@ -144,7 +160,9 @@ impl Breaker {
         if admission.generation != self.generation {
             return None;
         }
-        if let State::HalfOpen { probing, .. } = &mut self.state {
+        if let State::HalfOpen { probing, .. } = &mut self.state
+            && !admission.yielded
+        {
             *probing = probing.saturating_sub(1);
         }
         match verdict {

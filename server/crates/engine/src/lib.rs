@@ -29,4 +29,4 @@ pub use models::ListedModel;
 pub use pipeline::Engine;
 pub use request::{Answer, Attribution, Body, Caller, Failure, Piece, Request};
 pub use snapshot::{BuildError, Parts, Snapshot};
-pub use view::{Circuit, CredentialView, RouteView, RoutedView, Standing, TargetView, TargetsView};
+pub use view::{Callable, Circuit, CredentialView, RouteView, RoutedView, Standing, TargetView, TargetsView};

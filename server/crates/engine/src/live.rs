@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use switchyard_core::breaker::{Admission, Breaker, Change, Policy, Refused, State, Verdict};
-use switchyard_core::config::{self, Concurrency, Provider};
+use switchyard_core::config::{self, Concurrency, Credential, Provider, ProviderKind};
+use switchyard_core::env::Template;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::health::{Health, Outcomes};
 use switchyard_core::hold::{Hold, Rule};
@@ -19,6 +20,9 @@ use switchyard_core::ramp;
 use switchyard_core::samples::Latencies;
 use switchyard_core::tally::Tally;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// When to try again while a probe is under way.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 
 /// The steady clock, as the runtime has it: tests own it.
 pub(crate) fn now() -> Instant {
@@ -31,12 +35,15 @@ pub(crate) fn wall_ms(at: Instant, now: Instant, clock: &dyn Clock) -> i64 {
     clock.now_ms().saturating_add(i64::try_from(ahead).unwrap_or(i64::MAX))
 }
 
+/// Its parts are shared one by one with the snapshot before, so that a change of one does not forget the others.
 pub(crate) struct Live {
     name: String,
     blueprint: Blueprint,
-    inner: Mutex<Inner>,
-    slots: Option<Slots>,
-    in_flight: AtomicU32,
+    breaker: Option<Arc<Mutex<Breaker>>>,
+    quota: Option<Arc<Mutex<Windows>>>,
+    slots: Option<Arc<Slots>>,
+    in_flight: Arc<AtomicU32>,
+    vitals: Arc<Mutex<Vitals>>,
 }
 
 /// What decides whether state survives a change of configuration.
@@ -45,20 +52,30 @@ struct Blueprint {
     breaker: Option<config::Breaker>,
     concurrency: Option<Concurrency>,
     quota: Limits,
-    provider: Option<Provider>,
+    upstream: Option<Upstream>,
+    credentials: usize,
 }
 
-struct Inner {
-    breaker: Option<Breaker>,
+/// Of a provider, what makes it another upstream when it changes. Its models and prices do not.
+#[derive(PartialEq)]
+struct Upstream {
+    kind: ProviderKind,
+    base_url: Option<Template>,
+    credentials: Vec<Credential>,
+    headers: Vec<(String, Template)>,
+}
+
+/// What is known of the upstream behind it.
+#[derive(Default)]
+struct Vitals {
     park: Hold,
     parked_at: Option<Instant>,
     park_reason: &'static str,
-    quota: Option<Windows>,
     latencies: Latencies,
     outcomes: Outcomes,
     calls: Tally,
     credentials: Vec<Bench>,
-    /// When a background probe was made last, or the breaker opened.
+    /// When a background probe was made last.
     verified: Option<Instant>,
 }
 
@@ -72,6 +89,26 @@ struct Bench {
     /// A probe may bring it back before its time, and keeps it out for as long as it fails. Not so after a 429.
     verify: bool,
     probed: Option<Instant>,
+}
+
+/// Why a credential is benched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Benched {
+    /// A listing of models may show that it works again.
+    Refused,
+    /// A listing says nothing about money.
+    Spent,
+    Limited,
+}
+
+impl Benched {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Refused => "the upstream refused it (401)",
+            Self::Spent => "what may be spent with it is used up",
+            Self::Limited => "it is parked after a 429",
+        }
+    }
 }
 
 /// A limit on calls at once, with a queue that is first in, first out.
@@ -94,6 +131,8 @@ pub(crate) enum Hindered {
     /// The operator's own limit: it is kept whatever else happens.
     Quota,
     Open,
+    /// No slot is free, and the queue is full.
+    Saturated,
     /// Left alone out of courtesy: it is asked nevertheless when nobody else is left.
     Parked,
     Benched,
@@ -125,46 +164,77 @@ impl Live {
         credentials: usize,
         earlier: Option<&Arc<Self>>,
     ) -> Arc<Self> {
+        let upstream = provider.map(|provider| Upstream {
+            kind: provider.kind,
+            base_url: provider.base_url.clone(),
+            credentials: provider.credentials.clone(),
+            headers: provider.headers.clone(),
+        });
         let blueprint = Blueprint {
             breaker: target.breaker.clone(),
             concurrency: target.concurrency,
             quota: target.quota,
-            provider: provider.cloned(),
+            upstream,
+            credentials,
         };
-        if let Some(earlier) = earlier.filter(|earlier| earlier.blueprint == blueprint)
-            && earlier.lock().credentials.len() == credentials
-        {
+        // Another upstream under the same name: nothing that was learned is true of it.
+        let earlier = earlier.filter(|earlier| {
+            earlier.blueprint.upstream == blueprint.upstream && earlier.blueprint.credentials == credentials
+        });
+        if let Some(earlier) = earlier.filter(|earlier| earlier.blueprint == blueprint) {
             return Arc::clone(earlier);
         }
-        // What was measured stays true as long as the same upstream is asked.
-        let same_upstream = earlier.filter(|earlier| earlier.blueprint.provider == blueprint.provider);
         let policy = |breaker: &config::Breaker| Breaker::new(breaker.policy.clone());
-        let limited = target.quota != Limits::default();
-        let inner = Inner {
-            breaker: target.breaker.as_ref().map(policy),
-            park: Hold::default(),
-            parked_at: None,
-            park_reason: "",
-            quota: limited.then(|| Windows::new(target.quota)),
-            latencies: same_upstream
-                .map(|earlier| earlier.lock().latencies.clone())
-                .unwrap_or_default(),
-            outcomes: Outcomes::default(),
-            calls: Tally::default(),
+        let fresh = || Vitals {
             credentials: (0..credentials).map(|_| Bench::default()).collect(),
-            verified: None,
+            ..Vitals::default()
         };
         Arc::new(Self {
             name: target.virtual_key.clone(),
-            slots: target.concurrency.map(Slots::new),
+            breaker: earlier
+                .filter(|earlier| earlier.blueprint.breaker == blueprint.breaker)
+                .map_or_else(
+                    || {
+                        target
+                            .breaker
+                            .as_ref()
+                            .map(|breaker| Arc::new(Mutex::new(policy(breaker))))
+                    },
+                    |earlier| earlier.breaker.clone(),
+                ),
+            quota: earlier
+                .filter(|earlier| earlier.blueprint.quota == target.quota)
+                .map_or_else(
+                    || {
+                        let limited = target.quota != Limits::default();
+                        limited.then(|| Arc::new(Mutex::new(Windows::new(target.quota))))
+                    },
+                    |earlier| earlier.quota.clone(),
+                ),
+            slots: earlier
+                .filter(|earlier| earlier.blueprint.concurrency == target.concurrency)
+                .map_or_else(
+                    || target.concurrency.map(|concurrency| Arc::new(Slots::new(concurrency))),
+                    |earlier| earlier.slots.clone(),
+                ),
+            in_flight: earlier
+                .map(|earlier| Arc::clone(&earlier.in_flight))
+                .unwrap_or_default(),
+            vitals: earlier.map_or_else(|| Arc::new(Mutex::new(fresh())), |earlier| Arc::clone(&earlier.vitals)),
             blueprint,
-            inner: Mutex::new(inner),
-            in_flight: AtomicU32::new(0),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vitals> {
+        locked(&self.vitals)
+    }
+
+    fn breaker(&self) -> Option<MutexGuard<'_, Breaker>> {
+        self.breaker.as_deref().map(locked)
+    }
+
+    fn quota(&self) -> Option<MutexGuard<'_, Windows>> {
+        self.quota.as_deref().map(locked)
     }
 
     /// Whether prompts have to be counted before a call.
@@ -189,29 +259,36 @@ impl Live {
 
     /// What keeps the target from being asked now, the hardest first.
     pub(crate) fn hindrance(&self, tokens: u64, now: Instant) -> Option<Hindrance> {
-        let inner = self.lock();
-        if let Some(Err(used)) = inner.quota.as_ref().map(|quota| quota.check(tokens, now)) {
+        if let Some(Err(used)) = self.quota().map(|quota| quota.check(tokens, now)) {
             return Some(Hindrance {
                 kind: Hindered::Quota,
-                reason: format!("its quota is used up: {} of {} {}", used.used, used.most, used.limit),
-                until: Some(used.until),
+                reason: used_words(&used, tokens, "its quota"),
+                until: comes_back(&used, tokens),
             });
         }
-        if let Some(Err(Refused { until })) = inner.breaker.as_ref().map(|breaker| breaker.may_begin(now)) {
+        if let Some(Err(Refused { until })) = self.breaker().map(|breaker| breaker.may_begin(now)) {
             return Some(Hindrance {
                 kind: Hindered::Open,
                 reason: format!("its circuit breaker {}", shut(until)),
                 until,
             });
         }
-        if let Some(until) = inner.park.until(now) {
+        if let Some(full) = self.slots.as_deref().and_then(Slots::full) {
+            return Some(Hindrance {
+                kind: Hindered::Saturated,
+                reason: format!("it has {full}"),
+                until: None,
+            });
+        }
+        let vitals = self.lock();
+        if let Some(until) = vitals.park.until(now) {
             return Some(Hindrance {
                 kind: Hindered::Parked,
-                reason: inner.park_reason.to_owned(),
+                reason: vitals.park_reason.to_owned(),
                 until: Some(until),
             });
         }
-        let earliest = inner.all_benched(now)?;
+        let earliest = vitals.all_benched(now)?;
         Some(Hindrance {
             kind: Hindered::Benched,
             reason: "all of its credentials are benched".to_owned(),
@@ -222,7 +299,7 @@ impl Live {
     /// While it recovers, the share of its traffic that it gets, below 1.
     pub(crate) fn share(&self, now: Instant) -> Option<f64> {
         let ramp = self.blueprint.breaker.as_ref()?.ramp;
-        let recovered = self.lock().breaker.as_ref()?.recovered_at()?;
+        let recovered = self.breaker()?.recovered_at()?;
         let share = ramp::share(now.saturating_duration_since(recovered), ramp);
         (share < 1.0).then_some(share)
     }
@@ -255,12 +332,14 @@ impl Live {
             tokens: None,
         };
         // Each lock ends with its statement: a pass that is dropped takes it again.
-        let admitted = self.lock().breaker.as_mut().map(|breaker| breaker.admit(pass.began));
+        let admitted = self.breaker().map(|mut breaker| breaker.admit(pass.began));
         pass.admission = admitted
             .transpose()
             .map_err(|refused| self.refused(refused, pass.began))?;
-        let taken = self.lock().quota.as_mut().map(|quota| quota.take(tokens, pass.began));
-        pass.taken = taken.transpose().map_err(|used| self.used_up(used, pass.began))?;
+        let taken = self.quota().map(|mut quota| quota.take(tokens, pass.began));
+        pass.taken = taken
+            .transpose()
+            .map_err(|used| self.used_up(&used, tokens, pass.began))?;
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         pass.flying = true;
         self.lock().calls.add(pass.began);
@@ -268,19 +347,22 @@ impl Live {
     }
 
     fn may_enter(&self, tokens: u64, now: Instant) -> Result<(), Error> {
-        let inner = self.lock();
-        if let Some(breaker) = &inner.breaker {
+        if let Some(breaker) = self.breaker() {
             breaker.may_begin(now).map_err(|refused| self.refused(refused, now))?;
         }
-        if let Some(quota) = &inner.quota {
-            quota.check(tokens, now).map_err(|used| self.used_up(used, now))?;
+        if let Some(quota) = self.quota() {
+            quota
+                .check(tokens, now)
+                .map_err(|used| self.used_up(&used, tokens, now))?;
         }
         Ok(())
     }
 
     fn refused(&self, Refused { until }: Refused, now: Instant) -> Error {
+        // A probe that is under way may end at any moment.
+        let wait = until.map_or(PROBE_WAIT, |until| until.saturating_duration_since(now));
         Error {
-            retry_after: until.map(|until| until.saturating_duration_since(now)),
+            retry_after: Some(wait),
             ..Error::new(
                 Kind::BreakerOpen,
                 format!("the circuit breaker of {} {}", self.name, shut(until)),
@@ -288,16 +370,12 @@ impl Live {
         }
     }
 
-    fn used_up(&self, used: Used, now: Instant) -> Error {
-        let Used { limit, most, .. } = used;
+    fn used_up(&self, used: &Used, tokens: u64, now: Instant) -> Error {
         Error {
-            retry_after: Some(used.until.saturating_duration_since(now)),
+            retry_after: comes_back(used, tokens).map(|until| until.saturating_duration_since(now)),
             ..Error::new(
                 Kind::OverQuota,
-                format!(
-                    "the gateway's quota for {} is used up: {} of {most} {limit}",
-                    self.name, used.used
-                ),
+                used_words(used, tokens, &format!("the gateway's quota for {}", self.name)),
             )
         }
     }
@@ -305,7 +383,8 @@ impl Live {
     /// Whether a call at that moment would be refused here, as far as it can be told now.
     pub(crate) fn refuses(&self, tokens: u64, at: Instant) -> bool {
         let hindrance = self.hindrance(tokens, at);
-        hindrance.is_some_and(|hindrance| matches!(hindrance.kind, Hindered::Quota | Hindered::Open))
+        hindrance
+            .is_some_and(|hindrance| matches!(hindrance.kind, Hindered::Quota | Hindered::Open | Hindered::Saturated))
     }
 
     /// Credentials that may be used now; the one that comes back first when none may.
@@ -322,7 +401,8 @@ impl Live {
 
     /// Takes a credential out for a while. Gives false, and does nothing, where it has no sibling in service: a call
     /// that fails tells more than one that is never made.
-    fn bench(&self, credential: usize, hint: Option<Duration>, rule: Rule, reason: String, now: Instant) -> bool {
+    fn bench(&self, credential: usize, hint: Option<Duration>, rule: Rule, why: Benched, now: Instant) -> bool {
+        let (reason, verify) = (why.reason().to_owned(), why == Benched::Refused);
         let mut inner = self.lock();
         let has_sibling = inner
             .credentials
@@ -336,11 +416,11 @@ impl Live {
         let to_verify = bench.verify && bench.hold.until(now).is_some();
         bench.hold.put(rule, hint, now);
         bench.refused_at = Some(now);
-        if to_verify && rule != Rule::BENCH {
+        if to_verify && !verify {
             return true;
         }
         bench.reason = reason;
-        bench.verify = rule == Rule::BENCH;
+        bench.verify = verify;
         bench.probed = Some(now);
         true
     }
@@ -368,9 +448,13 @@ impl Live {
         }
     }
 
-    /// It still does not: it stays out until after the next probe.
+    /// It still does not: it stays out until after the next probe, but not for ever on a listing's word alone.
     pub(crate) fn credential_fails(&self, credential: usize, now: Instant) {
-        if let Some(bench) = self.lock().credentials.get_mut(credential) {
+        if let Some(bench) = self.lock().credentials.get_mut(credential)
+            && bench
+                .refused_at
+                .is_some_and(|at| now.saturating_duration_since(at) < Rule::BENCH.longest)
+        {
             bench.hold.put(Rule::BENCH, Some(Rule::BENCH.first), now);
         }
     }
@@ -380,11 +464,10 @@ impl Live {
         let Some(every) = self.reverify().map(|reverify| reverify.every) else {
             return false;
         };
-        let mut inner = self.lock();
-        let out = inner
-            .breaker
-            .as_ref()
+        let out = self
+            .breaker()
             .is_some_and(|breaker| !matches!(breaker.state(now), State::Closed { .. }));
+        let mut inner = self.lock();
         let due = inner
             .verified
             .is_none_or(|at| now.saturating_duration_since(at) >= every);
@@ -395,7 +478,7 @@ impl Live {
     }
 
     pub(crate) fn reverified(&self, ok: bool, now: Instant) {
-        let change = self.lock().breaker.as_mut().and_then(|breaker| breaker.probed(ok, now));
+        let change = self.breaker().and_then(|mut breaker| breaker.probed(ok, now));
         self.tell(change.as_ref());
     }
 
@@ -412,8 +495,14 @@ impl Live {
 
     // === Pages ===
 
+    pub(crate) fn circuit(&self, now: Instant) -> Option<State> {
+        Some(self.breaker()?.state(now))
+    }
+
     pub(crate) fn look(&self, now: Instant) -> Look {
         let recovering = self.share(now).is_some();
+        let state = self.breaker().map(|breaker| breaker.state(now));
+        let quota = self.quota().map(|quota| quota.use_of(now)).unwrap_or_default();
         let inner = self.lock();
         let threshold = |breaker: &config::Breaker| {
             let Policy { failure_threshold, .. } = breaker.policy;
@@ -421,11 +510,7 @@ impl Live {
         };
         let out = |bench: &Bench| Some((bench.reason.clone(), bench.hold.until(now)?));
         Look {
-            breaker: inner
-                .breaker
-                .as_ref()
-                .zip(self.blueprint.breaker.as_ref().map(threshold))
-                .map(|(breaker, threshold)| (breaker.state(now), threshold)),
+            breaker: state.zip(self.blueprint.breaker.as_ref().map(threshold)),
             recovering,
             parked: inner.park.until(now).map(|until| (until, inner.park_reason)),
             in_flight: self.in_flight.load(Ordering::Relaxed),
@@ -441,14 +526,14 @@ impl Live {
                 .map(|(model, p50, samples)| (model.to_owned(), p50, samples))
                 .collect(),
             health: inner.outcomes.health(now),
-            quota: inner.quota.as_ref().map(|quota| quota.use_of(now)).unwrap_or_default(),
+            quota,
             credentials: inner.credentials.iter().map(out).collect(),
             calls: inner.calls.count(now),
         }
     }
 }
 
-impl Inner {
+impl Vitals {
     /// When the first comes back, if there are several and all are out.
     fn all_benched(&self, now: Instant) -> Option<Instant> {
         if self.credentials.len() < 2 {
@@ -468,6 +553,17 @@ impl Slots {
             semaphore: Arc::new(Semaphore::new(most)),
             waiting: AtomicU32::new(0),
         }
+    }
+
+    /// What fills it, if nobody else may wait.
+    fn full(&self) -> Option<String> {
+        let full = self.semaphore.available_permits() == 0 && self.waiting.load(Ordering::Relaxed) >= self.queue;
+        full.then(|| {
+            format!(
+                "{} calls under way and {} waiting, as many as it may have",
+                self.most, self.queue
+            )
+        })
     }
 
     async fn acquire(
@@ -547,6 +643,9 @@ impl Pass {
     /// The call was answered, or its stream has brought content: its speed is known.
     pub(crate) fn answered(&mut self, latency: Duration) {
         let now = now();
+        if let (Some(admission), Some(mut breaker)) = (&mut self.admission, self.live.breaker()) {
+            breaker.yield_place(admission);
+        }
         let mut inner = self.live.lock();
         inner.latencies.add(&self.model, latency, now);
         inner.outcomes.add(true, latency, now);
@@ -575,26 +674,18 @@ impl Pass {
     pub(crate) fn failed(mut self, error: &Error, own_time: bool) -> Failed {
         let now = now();
         let verdict = judge(error, own_time);
-        // What brought no answer has used nothing; the request itself counts.
-        self.tokens = self.tokens.or(Some(0));
+        // What brought no answer has used nothing; the request itself counts. Of one that hung nobody knows what it used.
+        if !matches!(error.kind, Kind::Timeout | Kind::Deadline) {
+            self.tokens = self.tokens.or(Some(0));
+        }
         if verdict == Verdict::Failure || matches!(error.kind, Kind::RateLimit | Kind::Quota) {
             self.live.lock().outcomes.add(false, Duration::ZERO, now);
         }
+        let (credential, hint) = (self.credential, error.retry_after);
         let benched = match (error.kind, error.status) {
-            (Kind::Auth, Some(401)) => {
-                let reason = "the upstream refused it (401)".to_owned();
-                self.live.bench(self.credential, None, Rule::BENCH, reason, now)
-            }
-            (Kind::Quota, _) => {
-                let reason = "what may be spent with it is used up".to_owned();
-                self.live
-                    .bench(self.credential, error.retry_after, Rule::BENCH, reason, now)
-            }
-            (Kind::RateLimit, _) => {
-                let reason = "it is parked after a 429".to_owned();
-                self.live
-                    .bench(self.credential, error.retry_after, Rule::PARK, reason, now)
-            }
+            (Kind::Auth, Some(401)) => self.live.bench(credential, None, Rule::BENCH, Benched::Refused, now),
+            (Kind::Quota, _) => self.live.bench(credential, hint, Rule::BENCH, Benched::Spent, now),
+            (Kind::RateLimit, _) => self.live.bench(credential, hint, Rule::PARK, Benched::Limited, now),
             _ => false,
         };
         if !benched && matches!(error.kind, Kind::RateLimit | Kind::Quota) {
@@ -613,22 +704,17 @@ impl Pass {
 
     fn settle(&mut self, verdict: Verdict) {
         let now = now();
-        let mut change = None;
+        let admission = self.admission.take();
+        let change = admission.and_then(|admission| self.live.breaker()?.settle(admission, verdict, now));
+        // It has just been seen to fail: the first look behind it is one interval away.
+        if matches!(change, Some(Change::Opened { .. })) {
+            self.live.lock().verified = Some(now);
+        }
+        // Of a call that nobody waited for it is not known what it used: the estimate stands.
+        if let (Some(taken), Some(tokens)) = (self.taken.take(), self.tokens)
+            && let Some(mut quota) = self.live.quota()
         {
-            let mut inner = self.live.lock();
-            if let Some((admission, breaker)) = self.admission.take().zip(inner.breaker.as_mut()) {
-                change = breaker.settle(admission, verdict, now);
-            }
-            // It has just been seen to fail: the first look behind it is one interval away.
-            if matches!(change, Some(Change::Opened { .. })) {
-                inner.verified = Some(now);
-            }
-            if let Some((taken, quota)) = self.taken.take().zip(inner.quota.as_mut()) {
-                // Of a call that nobody waited for it is not known what it used: the estimate stands.
-                if let Some(tokens) = self.tokens {
-                    quota.settle(taken, tokens, now);
-                }
-            }
+            quota.settle(taken, tokens, now);
         }
         self.live.tell(change.as_ref());
         self.slot = None;
@@ -648,12 +734,35 @@ impl Drop for Pass {
     }
 }
 
+/// What this call asks of the limit that refuses it.
+fn wanted(used: &Used, tokens: u64) -> u64 {
+    if used.limit.starts_with('t') { tokens } else { 1 }
+}
+
+fn used_words(used: &Used, tokens: u64, whose: &str) -> String {
+    let Used { limit, most, .. } = used;
+    let wanted = wanted(used, tokens);
+    if wanted > *most {
+        return format!("{whose} allows {most} {limit}, and this call alone asks for about {wanted}");
+    }
+    format!("{whose} is used up: {} of {most} {limit}", used.used)
+}
+
+/// When the call fits; never, when it asks for more than the whole limit.
+fn comes_back(used: &Used, tokens: u64) -> Option<Instant> {
+    (wanted(used, tokens) <= used.most).then_some(used.until)
+}
+
 /// Why a breaker lets nobody through.
 const fn shut(until: Option<Instant>) -> &'static str {
     match until {
         Some(_) => "is open",
         None => "is half-open and lets no more calls through until its probe has ended",
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a failed call did to its credential.

@@ -8,6 +8,8 @@ use crate::snapshot::{Snapshot, Target};
 use futures_util::future::join_all;
 use futures_util::stream::StreamExt;
 use serde::Deserialize;
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_core::catalog::{Work, WorkKind};
 use switchyard_core::health::Health;
@@ -16,12 +18,18 @@ use tokio::sync::Mutex;
 
 /// Listings younger than this are not asked for again.
 const FRESH: Duration = Duration::from_secs(60);
+/// The whole list is made anew after this.
+const KEPT: Duration = Duration::from_secs(1);
 /// An upstream that did not list is left alone for as long.
 const FAILED: Duration = Duration::from_secs(10);
 /// A listing that takes longer is done without.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest listing that is read, in bytes.
 const LONGEST_LISTING: usize = 8 << 20;
+
+/// All that can be called, as of a moment: a thousand callers at once cost one look.
+#[derive(Default)]
+pub(crate) struct Listed(Mutex<Option<(Instant, Arc<[ListedModel]>)>>);
 
 /// The upstream's own listing, as of a moment.
 #[derive(Default)]
@@ -50,16 +58,29 @@ struct Listing {
 
 impl Snapshot {
     /// Every model that a call could name, each once: what the routes would not send anywhere is not listed.
-    pub async fn models(&self) -> Vec<ListedModel> {
+    pub async fn models(&self) -> Arc<[ListedModel]> {
+        let mut kept = self.listed.0.lock().await;
+        if let Some((_, models)) = kept.as_ref().filter(|(until, _)| now() < *until) {
+            return Arc::clone(models);
+        }
+        let models: Arc<[ListedModel]> = self.list().await.into();
+        *kept = Some((now() + KEPT, Arc::clone(&models)));
+        models
+    }
+
+    async fn list(&self) -> Vec<ListedModel> {
         let listings = join_all(self.targets.iter().map(Target::listing)).await;
         let mut models: Vec<ListedModel> = Vec::new();
-        let list = |model: ListedModel, models: &mut Vec<ListedModel>| {
-            if !models.iter().any(|known| known.id == model.id) && self.first_for(&model.id).is_some() {
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut list = |model: ListedModel| {
+            if seen.insert(model.id.clone()) {
                 models.push(model);
             }
         };
         for model in listings.into_iter().flatten() {
-            list(model, &mut models);
+            if self.first_for(&model.id).is_some() {
+                list(model);
+            }
         }
         let named = |id: &str, meant: &str| {
             self.first_for(meant).map(|target| ListedModel {
@@ -68,17 +89,15 @@ impl Snapshot {
                 owned_by: target.provider.clone(),
             })
         };
-        for model in self
-            .routes
-            .iter()
-            .flat_map(|route| &route.places)
-            .flat_map(|place| place.model_map.keys())
-        {
-            models.extend(named(model, model).filter(|model| !models.iter().any(|known| known.id == model.id)));
+        let places = self.routes.iter().flat_map(|route| &route.places);
+        for model in places.flat_map(|place| place.model_map.keys()) {
+            named(model, model).into_iter().for_each(&mut list);
         }
+        let listed: HashSet<String> = models.iter().map(|model| model.id.clone()).collect();
         for (alias, meant) in &self.aliases {
-            let listed = is_virtual(meant).is_some() || models.iter().any(|model| model.id == *meant);
-            models.extend(named(alias, meant).filter(|_| listed && !models.iter().any(|known| known.id == *alias)));
+            if (is_virtual(meant).is_some() || listed.contains(meant)) && !listed.contains(alias) {
+                models.extend(named(alias, meant));
+            }
         }
         for route in self.routes.iter().skip(1) {
             let id = format!("route/{}", route.name);

@@ -6,11 +6,11 @@ mod relay;
 
 use crate::explain::{Explanation, explain};
 use crate::ledger::Ledger;
-use crate::plan::{Asked, plan};
+use crate::plan::{Asked, Plan, plan};
 use crate::ports::{Clock, Records};
 use crate::request::{Answer, Failure, Request};
 use crate::snapshot::Snapshot;
-use crate::view::{TargetsView, view};
+use crate::view::{Callable, TargetsView, callable, view};
 use crate::watch;
 use arc_swap::ArcSwap;
 use http::HeaderMap;
@@ -21,6 +21,8 @@ use switchyard_core::error::Error;
 use switchyard_providers::Call;
 use tokio::time::Instant;
 
+/// A body of more bytes is read off the core.
+const LARGE: usize = 256 << 10;
 /// Silence after which a stream's head goes out and comments keep the connection alive.
 const HEARTBEAT_AFTER: Duration = Duration::from_secs(15);
 
@@ -92,16 +94,38 @@ impl Engine {
     ///
     /// # Errors
     /// When the call cannot be read, or what it says about routing makes no sense.
-    pub fn explain(&self, request: &Request) -> Result<Explanation, Error> {
+    pub async fn explain(&self, request: Request) -> Result<Explanation, Error> {
         let snapshot = self.snapshot();
-        let call = Call::parse(request.surface, request.body.clone())?;
-        let asked = Asked {
-            id: &request.id,
-            caller: &request.caller,
-            headers: &request.headers,
-            call: &call,
+        let (_, prepared) = self.prepare(request, &snapshot).await;
+        Ok(explain(&snapshot, prepared?.1?))
+    }
+
+    /// Reads the call and makes its plan: here, or on a thread of its own where that may take a while. Other requests live
+    /// on this core.
+    async fn prepare(&self, request: Request, snapshot: &Arc<Snapshot>) -> (Request, Prepared) {
+        if request.body.len() <= LARGE {
+            let prepared = prepare(&request, snapshot, self.clock.as_ref());
+            return (request, prepared);
+        }
+        let (snapshot, clock) = (Arc::clone(snapshot), Arc::clone(&self.clock));
+        let work = move || {
+            let prepared = prepare(&request, &snapshot, clock.as_ref());
+            (request, prepared)
         };
-        Ok(explain(&snapshot, plan(&snapshot, &asked, self.clock.as_ref())?))
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            // A panic there is one here.
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+
+    /// What probes ask: who can be called, without figures.
+    #[must_use]
+    pub fn standings(&self) -> Vec<Callable> {
+        callable(&self.snapshot())
     }
 
     /// Every target as it is now, and the routes.
@@ -144,23 +168,20 @@ impl Engine {
             Arc::clone(&self.records),
             Arc::clone(&self.open),
         );
-        let call = match Call::parse(request.surface, request.body) {
-            Ok(call) => call,
+        let (request, prepared) = self.prepare(request, &snapshot).await;
+        let (call, plan) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => return Err(fail(&mut ledger, error)),
         };
         ledger.call_read(&call);
-        let asked = Asked {
-            id: &request.id,
-            caller: &request.caller,
-            headers: &request.headers,
-            call: &call,
-        };
-        let plan = match plan(&snapshot, &asked, self.clock.as_ref()) {
+        let plan = match plan {
             Ok(plan) => plan,
             Err(error) => return Err(fail(&mut ledger, error)),
         };
         ledger.planned(&plan);
-        let deadline = snapshot.request_timeout.map(|bound| Instant::now() + bound);
+        let deadline = snapshot
+            .request_timeout
+            .and_then(|bound| Instant::now().checked_add(bound));
         let clock = Arc::clone(&self.clock);
         let run = Run {
             snapshot,
@@ -179,10 +200,28 @@ impl Engine {
     }
 }
 
+/// A call that was read, and its plan if what it says about routing makes sense.
+type Prepared = Result<(Call, Result<Plan, Error>), Error>;
+
+fn prepare(request: &Request, snapshot: &Snapshot, clock: &dyn Clock) -> Prepared {
+    let call = Call::parse(request.surface, request.body.clone())?;
+    let asked = Asked {
+        id: &request.id,
+        caller: &request.caller,
+        headers: &request.headers,
+        call: &call,
+    };
+    let plan = plan(snapshot, &asked, clock);
+    Ok((call, plan))
+}
+
 fn fail(ledger: &mut Ledger, error: Error) -> Failure {
+    let (overhead, waited) = ledger.head_ready();
     ledger.close_failed(&error);
     Failure {
         attribution: ledger.shared().attribution(),
+        overhead,
+        waited,
         error,
         headers: HeaderMap::new(),
     }

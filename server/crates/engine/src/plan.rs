@@ -9,7 +9,9 @@ use crate::request::Caller;
 use crate::snapshot::{Snapshot, Target};
 use http::HeaderMap;
 use rand::{Rng, RngCore};
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::time::{Duration, Instant};
 use switchyard_core::catalog::{Work, WorkKind};
 use switchyard_core::config::Mode;
@@ -27,6 +29,8 @@ const USER_HEADER: &str = "x-user-id";
 const LONGEST_IDENTITY: usize = 256;
 const MOST_METADATA: usize = 32;
 const LONGEST_METADATA: usize = 4 << 10;
+/// When to try again where that may be at any moment.
+const SOON: Duration = Duration::from_secs(1);
 /// A model's window is believed to be too small only when the estimate is this many times as large: it is but an estimate.
 const SURELY: u64 = 2;
 
@@ -53,6 +57,8 @@ pub(crate) struct Plan {
     pub(crate) left_out: Vec<(TargetId, Reason)>,
     /// Why the call cannot be answered, as far as that is known before it is tried.
     pub(crate) error: Option<Error>,
+    /// Who would be asked first if everybody could be.
+    pub(crate) foremost: Option<Leg>,
     /// Estimate of what one attempt takes of a quota.
     pub(crate) tokens: u64,
     /// Where the walk through the routes began.
@@ -80,6 +86,7 @@ impl From<String> for Reason {
 pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) -> Result<Plan, Error> {
     let model = snapshot.resolve(&asked.call.model).to_owned();
     let (route, route_by) = route_of(snapshot, asked, &model)?;
+    known_project(snapshot, asked.caller)?;
     let metadata = metadata(asked.headers)?;
     let now = now();
     let world = RequestWorld {
@@ -88,12 +95,16 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         project_only: project_only(snapshot, asked.caller),
         now,
     };
-    let prompt = if snapshot.router.reads_prompts() {
+    let prompt = if snapshot.router.reads_prompts(route) {
         asked.call.user_text()
     } else {
         None
     };
-    let work = work(snapshot, asked.call);
+    let estimate = LazyCell::new(|| asked.call.estimate_tokens());
+    let work = work(asked.call, || {
+        let exact = snapshot.counts_tokens || snapshot.router.reads_tokens(route);
+        exact.then(|| *estimate)
+    });
     let facts = Facts {
         model: &model,
         work,
@@ -133,7 +144,9 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         willing: 0,
         left_out: Vec::new(),
         error: None,
+        // Without a bound on the answer nobody can tell how long it gets: what it used is settled afterwards.
         tokens: work.input_tokens.saturating_add(work.output_tokens.unwrap_or(0)),
+        foremost: order.legs.first().cloned(),
         start: route,
         model,
     };
@@ -150,7 +163,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         plan.error = Some(plan.nobody(snapshot, left_out, asked.caller));
         return Ok(plan);
     }
-    sift(&mut plan, order.legs, snapshot, asked.call, clock, now);
+    sift(&mut plan, order.legs, snapshot, asked.call, &estimate, clock, now);
     if let Some(willing) = plan.legs.get_mut(..plan.willing) {
         ramp_up(willing, snapshot, now, &mut dice);
     }
@@ -159,10 +172,18 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
 
 /// Drops the legs that cannot be asked now. What is only left alone for a while comes back when nothing else remains: the
 /// answer to "everything is down" is found out by asking.
-fn sift(plan: &mut Plan, legs: Vec<Leg>, snapshot: &Snapshot, call: &Call, clock: &dyn Clock, now: Instant) {
+fn sift(
+    plan: &mut Plan,
+    legs: Vec<Leg>,
+    snapshot: &Snapshot,
+    call: &Call,
+    estimate: &dyn Deref<Target = u64>,
+    clock: &dyn Clock,
+    now: Instant,
+) {
     let mut resting: Vec<(Leg, Hindered, Option<Instant>)> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    let mut out_of_quota: Vec<Instant> = Vec::new();
+    let mut out_of_quota: Vec<Option<Instant>> = Vec::new();
     let mut too_small_for_all = true;
     for leg in legs {
         let Some(target) = snapshot.targets.get(leg.target.0) else {
@@ -173,7 +194,7 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, snapshot: &Snapshot, call: &Call, clock
                 too_small_for_all = false;
                 Some(reason.clone())
             }
-            Ok(_) => too_small(target, &leg, call),
+            Ok(_) => too_small(target, &leg, call, estimate),
         };
         if let Some(text) = fixed {
             reasons.push(format!("{}: {text}", target.name));
@@ -190,7 +211,7 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, snapshot: &Snapshot, call: &Call, clock
         let text = hindrance.reason;
         plan.left_out.push((leg.target, Reason { text, until_ms }));
         if hindrance.kind == Hindered::Quota {
-            out_of_quota.extend(hindrance.until);
+            out_of_quota.push(hindrance.until);
         } else {
             resting.push((leg, hindrance.kind, hindrance.until));
         }
@@ -207,28 +228,32 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, snapshot: &Snapshot, call: &Call, clock
     );
     if resting.is_empty() {
         // What comes back by itself is worth waiting for, whatever the others lack.
-        let until = out_of_quota.into_iter().min();
-        let kind = match until {
-            Some(_) => Kind::OverQuota,
-            None if too_small_for_all => Kind::ContextLength,
-            None => Kind::NoTarget,
+        let kind = match out_of_quota.is_empty() {
+            false => Kind::OverQuota,
+            true if too_small_for_all => Kind::ContextLength,
+            true => Kind::NoTarget,
         };
+        let until = out_of_quota.into_iter().flatten().min();
         plan.error = Some(Error {
             retry_after: wait(until),
             ..Error::new(kind, message)
         });
         return;
     }
-    if resting.iter().all(|(_, kind, _)| *kind == Hindered::Open) {
+    let refuses = |kind: Hindered| matches!(kind, Hindered::Open | Hindered::Saturated);
+    if resting.iter().all(|(_, kind, _)| refuses(*kind)) {
+        // A slot may become free at any moment, and a probe may end.
+        let soon = resting.iter().any(|(_, _, until)| until.is_none());
         let until = resting.iter().filter_map(|(_, _, until)| *until).min();
+        let full = resting.iter().any(|(_, kind, _)| *kind == Hindered::Saturated);
         plan.error = Some(Error {
-            retry_after: wait(until),
-            ..Error::new(Kind::BreakerOpen, message)
+            retry_after: if soon { Some(SOON) } else { wait(until) },
+            ..Error::new(if full { Kind::Saturated } else { Kind::BreakerOpen }, message)
         });
     }
     // Those that would refuse come last: by then they may have changed their mind.
-    plan.willing = resting.iter().filter(|(_, kind, _)| *kind != Hindered::Open).count();
-    resting.sort_by_key(|(_, kind, _)| *kind == Hindered::Open);
+    plan.willing = resting.iter().filter(|(_, kind, _)| !refuses(*kind)).count();
+    resting.sort_by_key(|(_, kind, _)| refuses(*kind));
     plan.legs = resting.into_iter().map(|(leg, ..)| leg).collect();
 }
 
@@ -247,14 +272,14 @@ fn ramp_up(legs: &mut [Leg], snapshot: &Snapshot, now: Instant, dice: &mut dyn R
 }
 
 /// Whether the prompt is surely too long for the model's window.
-fn too_small(target: &Target, leg: &Leg, call: &Call) -> Option<String> {
+fn too_small(target: &Target, leg: &Leg, call: &Call, estimate: &dyn Deref<Target = u64>) -> Option<String> {
     let window = target.facts(&leg.model)?.context_window?;
     let at_most = u64::try_from(call.prompt_bytes).ok()? / 4;
     if at_most / SURELY <= window {
         return None;
     }
     // Images and other data are part of those bytes, and no text.
-    let estimate = call.estimate_tokens();
+    let estimate: u64 = **estimate;
     (estimate / SURELY > window).then(|| {
         format!(
             "the prompt of about {estimate} tokens does not fit the {window} of {}",
@@ -263,18 +288,15 @@ fn too_small(target: &Target, leg: &Leg, call: &Call) -> Option<String> {
     })
 }
 
-fn work(snapshot: &Snapshot, call: &Call) -> Work {
-    let input_tokens = if snapshot.counts_tokens {
-        call.estimate_tokens()
-    } else {
-        u64::try_from(call.prompt_bytes / 4 + 1).unwrap_or(u64::MAX)
-    };
+/// What is asked for. Where nobody needs it exactly, the prompt's bytes do for its tokens.
+fn work(call: &Call, exact: impl Fn() -> Option<u64>) -> Work {
+    let roughly = || u64::try_from(call.prompt_bytes / 4 + 1).unwrap_or(u64::MAX);
     Work {
         kind: match call.surface {
             Surface::Chat => WorkKind::Chat,
             Surface::Embeddings => WorkKind::Embeddings,
         },
-        input_tokens,
+        input_tokens: exact().unwrap_or_else(roughly),
         output_tokens: call.max_output,
     }
 }
@@ -353,6 +375,17 @@ fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Vec<bool>>
         return Err(wrong(message.to_owned()));
     }
     Ok(Some(only))
+}
+
+/// Where projects are configured, a key of another one is not let through: its allow-list may just have been renamed.
+fn known_project(snapshot: &Snapshot, caller: &Caller) -> Result<(), Error> {
+    match &caller.project {
+        Some(name) if !snapshot.projects.is_empty() && !snapshot.projects.contains_key(name) => {
+            let message = format!("this key belongs to project {name}, which is not configured");
+            Err(Error::new(Kind::NotAllowed, message))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn project_only(snapshot: &Snapshot, caller: &Caller) -> Option<Vec<bool>> {

@@ -79,6 +79,10 @@ pub enum Piece {
 pub struct Failure {
     pub error: Error,
     pub attribution: Attribution,
+    /// Spent in the gateway, waits for upstreams not counted.
+    pub overhead: Duration,
+    /// Waited for upstreams.
+    pub waited: Duration,
     /// Those of the upstream's headers that come back.
     pub headers: HeaderMap,
 }

@@ -8,7 +8,7 @@
 
 use crate::demo::{self, DemoTransport};
 use crate::live::Live;
-use crate::models::Discovered;
+use crate::models::{Discovered, Listed};
 use crate::ports::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +35,10 @@ pub struct Snapshot {
     pub(crate) targets: Vec<Target>,
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
-    /// Somebody needs the prompt's tokens before a call is made.
+    /// A quota needs the prompt's tokens before a call is made.
     pub(crate) counts_tokens: bool,
+    /// `GET /v1/models`, as of a moment.
+    pub(crate) listed: Listed,
     pub max_request_bytes: usize,
 }
 
@@ -56,6 +58,8 @@ pub(crate) struct Target {
     /// The catalogue's models are its models, as nobody lists others. They decide its place in an order, and are not
     /// listed.
     knows_catalog: bool,
+    /// The catalogue knows models of this vendor.
+    is_vendor: bool,
     prices: BTreeMap<String, Price>,
     pub(crate) discovered: Discovered,
     pub(crate) live: Arc<Live>,
@@ -116,7 +120,7 @@ impl Snapshot {
             })
             .collect::<Result<_, _>>()?;
         let router = Router::new(config);
-        let counts_tokens = router.reads_tokens() || targets.iter().any(|target| target.live.counts_tokens());
+        let counts_tokens = targets.iter().any(|target| target.live.counts_tokens());
         Ok(Self {
             router,
             routes: config.routes.clone(),
@@ -125,6 +129,7 @@ impl Snapshot {
             aliases: config.aliases.clone(),
             request_timeout: config.request_timeout,
             counts_tokens,
+            listed: Listed::default(),
             max_request_bytes: config.max_request_bytes,
         })
     }
@@ -215,6 +220,7 @@ impl Target {
         models.extend(own.cloned().collect::<Vec<_>>());
         let credentials = link.as_ref().map_or(0, |link| link.accesses.len());
         let live = Live::build(target, provider, credentials, earlier.map(|earlier| &earlier.live));
+        let catalog_id = provider.map_or_else(|| id.clone(), |provider| provider.catalog.clone());
         Ok(Self {
             name: id.clone(),
             provider: id.clone(),
@@ -223,7 +229,8 @@ impl Target {
             models,
             serves_any,
             model_map: target.model_map.clone(),
-            catalog: provider.map_or_else(|| id.clone(), |provider| provider.catalog.clone()),
+            is_vendor: catalog::knows(&catalog_id),
+            catalog: catalog_id,
             knows_catalog,
             prices: provider.map(|provider| provider.prices.clone()).unwrap_or_default(),
             discovered: Discovered::default(),
@@ -236,7 +243,7 @@ impl Target {
         let known = || self.knows_catalog && self.facts(model).is_some_and(|facts| !facts.variant);
         match (listed || known(), self.serves_any) {
             (true, _) => Serves::Listed,
-            (false, true) if catalog::knows(&self.catalog) => Serves::Anything,
+            (false, true) if self.is_vendor => Serves::Anything,
             (false, true) => Serves::Open,
             (false, false) => Serves::No,
         }

@@ -92,6 +92,19 @@ pub struct TargetView {
     pub calls: u64,
 }
 
+/// As much of a target as a probe tells.
+#[derive(Clone, Debug)]
+pub struct Callable {
+    pub name: String,
+    pub provider: String,
+    /// As far as its configuration goes.
+    pub callable: bool,
+    /// `closed`, `open` or `half_open`.
+    pub circuit: &'static str,
+    /// How many it lists.
+    pub models: usize,
+}
+
 #[derive(Clone, Debug)]
 pub struct CredentialView {
     pub id: String,
@@ -116,6 +129,22 @@ impl TargetView {
             Some((Circuit::HalfOpen, _)) => "half_open",
         }
     }
+}
+
+pub(crate) fn callable(snapshot: &Snapshot) -> Vec<Callable> {
+    let now = now();
+    let callable = |target: &Target| Callable {
+        name: target.name.clone(),
+        provider: target.provider.clone(),
+        callable: target.link.is_ok(),
+        circuit: match target.live.circuit(now) {
+            None | Some(State::Closed { .. }) => "closed",
+            Some(State::Open { .. }) => "open",
+            Some(State::HalfOpen { .. }) => "half_open",
+        },
+        models: target.names().count(),
+    };
+    snapshot.targets.iter().map(callable).collect()
 }
 
 pub(crate) fn view(snapshot: &Snapshot, clock: &dyn Clock) -> TargetsView {
@@ -185,7 +214,7 @@ fn stand(target: &Target, look: &Look, now: Instant) -> (Standing, Option<String
             return (Standing::Open, Some(reason), Some(until));
         }
         Some((State::HalfOpen { .. }, _)) => {
-            let reason = "its circuit breaker is half-open: the next calls are probes".to_owned();
+            let reason = "its circuit breaker is half-open: its calls are probes, a few at a time".to_owned();
             return (Standing::Probing, Some(reason), None);
         }
         Some((State::Closed { .. }, _)) | None => {}

@@ -76,10 +76,8 @@ async fn probe_credential(snapshot: Arc<Snapshot>, target: usize, credential: us
             );
             target.live.credential_works(credential);
         }
-        Some(StatusCode::UNAUTHORIZED | StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN) => {
-            target.live.credential_fails(credential, now());
-        }
-        // Nothing was learned: its time on the bench ends as it would have.
+        Some(StatusCode::UNAUTHORIZED) => target.live.credential_fails(credential, now()),
+        // Nothing was learned (a restricted key may call and not list): its time on the bench ends as it would have.
         Some(_) | None => {}
     }
 }

@@ -1,6 +1,7 @@
 //! A caller's request, read once and only as deep as needed.
 
 use crate::json::{is_null, object, present, span};
+use crate::prompt::{Piece, Whose, pieces};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -132,9 +133,9 @@ impl Call {
         let input = read_input(surface, view.messages, view.input)?;
         let (prompt_bytes, input_at) = (input.get().len(), span(&body, input));
         // What only routing looks at is not judged here: a value that makes no sense is the upstream's to refuse.
-        let number = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().trim().parse().ok());
-        let max_output = number(view.max_completion_tokens).or_else(|| number(view.max_tokens));
-        let user = view.user.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let max_output = read_count(view.max_completion_tokens).or_else(|| read_count(view.max_tokens));
+        let user: Option<String> = view.user.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let user = user.filter(|user| !user.is_empty());
         let offered = |raw: Option<&RawValue>| raw.is_some_and(|raw| !crate::json::is_empty(raw));
         let has_tools = offered(view.tools) || offered(view.functions);
         let stream = match view.stream.map(|raw| raw.get().trim()) {
@@ -162,19 +163,18 @@ impl Call {
         })
     }
 
-    /// The text of the user's messages, one per line; `None` where there are no messages.
+    /// The text of the user's messages, one per line; `None` where there are no messages. What cannot be understood is in it
+    /// as it is written.
     #[must_use]
     pub fn user_text(&self) -> Option<String> {
         let messages = self.messages()?;
         let mut text = String::new();
-        for message in messages.iter().filter(|message| message.role == "user") {
-            message.content.each(&mut |part| {
-                if !text.is_empty() {
-                    text.push('\n');
-                }
-                text.push_str(part);
-            });
-        }
+        pieces(messages, Whose::User, &mut |piece| {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&piece.read());
+        });
         Some(text)
     }
 
@@ -185,9 +185,12 @@ impl Call {
         let mut tokens = 0;
         match self.surface {
             Surface::Chat => {
-                for message in self.messages().unwrap_or_default() {
-                    message.content.each(&mut |part| characters += part.chars().count());
-                }
+                // What is odd may be data, and data is no text.
+                pieces(self.messages().unwrap_or_default(), Whose::Everyones, &mut |piece| {
+                    if matches!(piece, Piece::Text(_)) {
+                        characters += piece.read().chars().count();
+                    }
+                });
             }
             Surface::Embeddings => match serde_json::from_slice(self.input()) {
                 Ok(Embedded::Text(text)) => characters = text.chars().count(),
@@ -205,48 +208,11 @@ impl Call {
         self.body.get(self.input_at.clone()).unwrap_or_default()
     }
 
-    fn messages(&self) -> Option<Vec<Message<'_>>> {
-        if self.surface != Surface::Chat {
-            return None;
-        }
-        // Messages that cannot be understood are no reason to refuse a call: the upstream may know better.
-        Some(serde_json::from_slice(self.input()).unwrap_or_default())
-    }
-}
-
-/// As much of a message as is looked at.
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-    #[serde(borrow, default)]
-    content: Text<'a>,
-}
-
-/// A text, or parts of which some are text.
-#[derive(Default, Deserialize)]
-#[serde(untagged)]
-enum Text<'a> {
-    Whole(#[serde(borrow)] Cow<'a, str>),
-    Parts(#[serde(borrow)] Vec<Part<'a>>),
-    Other(serde::de::IgnoredAny),
-    #[default]
-    Absent,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Option<Cow<'a, str>>,
-}
-
-impl Text<'_> {
-    fn each(&self, with: &mut dyn FnMut(&str)) {
-        match self {
-            Self::Whole(text) => with(text),
-            Self::Parts(parts) => parts.iter().filter_map(|part| part.text.as_deref()).for_each(with),
-            Self::Other(_) | Self::Absent => {}
-        }
+    /// The messages as they are written.
+    fn messages(&self) -> Option<&str> {
+        (self.surface == Surface::Chat)
+            .then(|| std::str::from_utf8(self.input()).ok())
+            .flatten()
     }
 }
 
@@ -303,6 +269,20 @@ fn read_input<'a>(
         }
     }
     Ok(raw)
+}
+
+/// More output than this is nobody's to ask for.
+const MOST_OUTPUT: f64 = 1e12;
+
+/// A count, be it written `4000`, `4000.0` or `4e3`.
+fn read_count(raw: Option<&RawValue>) -> Option<u64> {
+    let count: f64 = raw?.get().trim().parse().ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is rounded down, and within a range that fits"
+    )]
+    (0.0..=MOST_OUTPUT).contains(&count).then(|| count.floor() as u64)
 }
 
 fn read_stream_options(body: &[u8], raw: Option<&RawValue>) -> Result<(bool, StreamOptions), Error> {

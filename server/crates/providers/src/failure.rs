@@ -41,6 +41,75 @@ fn text(value: Option<serde_json::Value>) -> Option<String> {
     }
 }
 
+const CONTEXT_CODE: &str = "context_length_exceeded";
+
+/// Codes and types that say that the prompt does not fit. The last one is llama.cpp's.
+const CONTEXT_WORDS: &[&str] = &[CONTEXT_CODE, "exceed_context_size_error"];
+
+/// The account is out of money or allowance: asking again soon does not help, another account may.
+const QUOTA_WORDS: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "quota_exceeded",
+    "402",
+    // Anthropic, Moonshot.
+    "billing_error",
+    "exceeded_current_quota_error",
+];
+
+/// The number 429 is not among them: it repeats a status, and says less than a message does.
+const RATE_WORDS: &[&str] = &["rate_limit_exceeded", "rate_limit_error", "too_many_requests"];
+
+/// In small letters, as all phrases here.
+const QUOTA_PHRASES: &[&str] = &["credit balance is too low", "exceeded your current quota"];
+
+const CONTEXT_PHRASES: &[&str] = &[
+    // OpenAI, DeepSeek, Mistral, OpenRouter, vLLM.
+    "maximum context length",
+    "context window",
+    // Anthropic.
+    "prompt is too long",
+    "exceed context limit",
+    // Cohere.
+    "too many tokens",
+    // Gemini.
+    "exceeds the maximum number of tokens",
+    // Bedrock.
+    "input is too long for requested model",
+    "too many input tokens",
+    // Groq.
+    "reduce the length of the messages",
+    // xAI.
+    "maximum prompt length",
+    // Moonshot.
+    "exceeded model token limit",
+    // llama.cpp, Ollama, vLLM.
+    "exceeds the available context size",
+    "exceeds the context length",
+    "longer than the maximum model length",
+];
+
+/// Where these stand too, "too many tokens" are too many in a span of time. The last one is Bedrock's.
+const RATE_PHRASES: &[&str] = &["rate limit", "per minute", "per day", "please wait before"];
+
+/// What an error object says of itself.
+#[derive(Clone, Copy)]
+struct Meaning {
+    kind: Kind,
+    /// By a code or a type; else by its message, which counts under fewer statuses.
+    is_named: bool,
+}
+
+impl Meaning {
+    const fn named(kind: Kind) -> Self {
+        Self { kind, is_named: true }
+    }
+
+    const fn told(kind: Kind) -> Self {
+        Self { kind, is_named: false }
+    }
+}
+
 impl Said {
     /// Reads the value of an `error` field.
     pub(crate) fn of(raw: &str) -> Self {
@@ -91,25 +160,6 @@ impl Said {
         (!error.is_null()).then(|| Self::of(&error.to_string()))
     }
 
-    fn is_context_length(&self) -> bool {
-        let says = |text: &Option<String>, parts: &[&str]| {
-            text.as_ref().is_some_and(|text| {
-                let text = text.to_ascii_lowercase();
-                parts.iter().any(|part| text.contains(part))
-            })
-        };
-        says(&self.code, &["context_length_exceeded"])
-            || says(
-                &self.message,
-                &[
-                    "maximum context length",
-                    "context window",
-                    "prompt is too long",
-                    "too many tokens",
-                ],
-            )
-    }
-
     fn has_word(&self, words: &[&str]) -> bool {
         [&self.code, &self.kind]
             .into_iter()
@@ -117,32 +167,43 @@ impl Said {
             .any(|word| words.contains(&word.as_str()))
     }
 
-    fn is_rate_limit(&self) -> bool {
-        self.has_word(&["rate_limit_exceeded", "rate_limit_error", "429", "too_many_requests"])
+    fn speaks_of(&self, phrases: &[&str]) -> bool {
+        self.message.as_ref().is_some_and(|message| {
+            let message = message.to_ascii_lowercase();
+            phrases.iter().any(|phrase| message.contains(phrase))
+        })
     }
 
-    /// The account is out of money or allowance: asking again soon does not help, another account may.
-    fn is_quota(&self) -> bool {
-        self.has_word(&[
-            "insufficient_quota",
-            "billing_hard_limit_reached",
-            "quota_exceeded",
-            "402",
-        ])
+    /// What it means, told from what was written for machines, else from the message: a message may speak of tokens where
+    /// the code says that there were too many of them per minute.
+    fn meaning(&self) -> Option<Meaning> {
+        let named = |words| self.has_word(words);
+        let names_context = self.code.as_ref().is_some_and(|code| code.contains(CONTEXT_CODE));
+        if names_context || named(CONTEXT_WORDS) {
+            Some(Meaning::named(Kind::ContextLength))
+        } else if named(QUOTA_WORDS) {
+            Some(Meaning::named(Kind::Quota))
+        } else if named(RATE_WORDS) {
+            Some(Meaning::named(Kind::RateLimit))
+        } else if self.speaks_of(QUOTA_PHRASES) {
+            Some(Meaning::told(Kind::Quota))
+        } else if named(&["429"]) {
+            Some(Meaning::named(Kind::RateLimit))
+        } else if !self.speaks_of(CONTEXT_PHRASES) {
+            None
+        } else if self.speaks_of(RATE_PHRASES) {
+            Some(Meaning::told(Kind::RateLimit))
+        } else {
+            Some(Meaning::told(Kind::ContextLength))
+        }
     }
 
     /// What an error means that came without a telling status: inside a stream, or under 200.
     pub(crate) fn into_error(self, status: Option<u16>) -> Error {
-        let kind = if self.is_context_length() {
-            Kind::ContextLength
-        } else if self.is_quota() {
-            Kind::Quota
-        } else if self.is_rate_limit() {
-            Kind::RateLimit
-        } else if self.kind.as_deref() == Some("invalid_request_error") {
-            Kind::Refused
-        } else {
-            Kind::ServerError
+        let kind = match self.meaning() {
+            Some(meaning) => meaning.kind,
+            None if self.kind.as_deref() == Some("invalid_request_error") => Kind::Refused,
+            None => Kind::ServerError,
         };
         let message = self
             .message
@@ -165,17 +226,21 @@ impl Said {
 #[must_use]
 pub fn classify(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Error {
     let said = Said::of_body(body);
-    let kind = match status.as_u16() {
-        402 => Kind::Quota,
-        400 | 403 | 429 if said.is_quota() => Kind::Quota,
-        400 if said.is_rate_limit() => Kind::RateLimit,
-        429 => Kind::RateLimit,
-        401 | 403 => Kind::Auth,
-        404 => Kind::NotFound,
-        400 | 413 | 422 if said.is_context_length() => Kind::ContextLength,
-        400 | 422 => Kind::Refused,
-        408 | 504 => Kind::Timeout,
-        500.. => Kind::ServerError,
+    let meaning = said.meaning();
+    let (meant, named) = meaning.map_or((None, false), |meaning| (Some(meaning.kind), meaning.is_named));
+    let kind = match (status.as_u16(), meant) {
+        (_, Some(Kind::ContextLength)) if named => Kind::ContextLength,
+        // Whatever the status: the account is out of money, not the upstream out of order.
+        (402, _) => Kind::Quota,
+        (_, Some(Kind::Quota)) if named => Kind::Quota,
+        (400 | 403 | 429, Some(Kind::Quota)) => Kind::Quota,
+        (429, _) | (400 | 413 | 422, Some(Kind::RateLimit)) => Kind::RateLimit,
+        (401 | 403, _) => Kind::Auth,
+        (404, _) => Kind::NotFound,
+        (400 | 413 | 422, Some(Kind::ContextLength)) => Kind::ContextLength,
+        (400 | 422, _) => Kind::Refused,
+        (408 | 504, _) => Kind::Timeout,
+        (500.., _) => Kind::ServerError,
         _ => Kind::Unexpected,
     };
     let message = said
@@ -206,8 +271,9 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
         return reset(header("x-ratelimit-reset")?.parse().ok()?, now);
     };
     seconds(written).or_else(|| {
+        // A moment that has passed here says only that the clocks differ, not that now is a good time.
         let until = httpdate::parse_http_date(written).ok()?;
-        Some(until.duration_since(now).unwrap_or(Duration::ZERO))
+        until.duration_since(now).ok().filter(|wait| !wait.is_zero())
     })
 }
 
@@ -219,13 +285,14 @@ fn reset(written: f64, now: SystemTime) -> Option<Duration> {
         at if at > 1e9 => at - since_epoch,
         wait => wait,
     };
-    let wait = Duration::try_from_secs_f64(seconds.max(0.0)).ok()?;
+    // As above: what has passed is no hint.
+    let wait = Duration::try_from_secs_f64(seconds).ok()?;
     (wait <= LATEST_RESET).then_some(wait)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::classify;
+    use super::{Said, classify};
     use http::{HeaderMap, HeaderValue, StatusCode};
     use std::time::{Duration, SystemTime};
     use switchyard_core::error::Kind;
@@ -287,6 +354,132 @@ mod tests {
         check(302, "", Kind::Unexpected, "the upstream answered 302 Found");
     }
 
+    #[track_caller]
+    fn check_kinds(status: u16, code: &str, message: &str, kind: Kind, without_status: Kind) {
+        let error = serde_json::json!({"message": message, "code": code});
+        let body = serde_json::json!({ "error": error }).to_string();
+        let answered = StatusCode::from_u16(status).unwrap();
+        let classified = classify(answered, &HeaderMap::new(), body.as_bytes(), SystemTime::UNIX_EPOCH);
+        assert_eq!(classified.kind, kind, "{status} {body}");
+        let streamed = Said::of(&error.to_string()).into_error(None);
+        assert_eq!(streamed.kind, without_status, "no status, {body}");
+    }
+
+    #[test]
+    fn a_code_says_more_than_a_message() {
+        let tpm = "Rate limit reached: too many tokens per minute";
+        for (status, code, message, kind, without_status) in [
+            (429, "rate_limit_exceeded", tpm, Kind::RateLimit, Kind::RateLimit),
+            (400, "rate_limit_exceeded", tpm, Kind::RateLimit, Kind::RateLimit),
+            (
+                413,
+                "rate_limit_exceeded",
+                "Request too large",
+                Kind::RateLimit,
+                Kind::RateLimit,
+            ),
+            (
+                413,
+                "rate_limit_exceeded",
+                "too many tokens",
+                Kind::RateLimit,
+                Kind::RateLimit,
+            ),
+            (422, "rate_limit_exceeded", tpm, Kind::RateLimit, Kind::RateLimit),
+            (400, "", tpm, Kind::RateLimit, Kind::RateLimit),
+            (
+                429,
+                "",
+                "Too many tokens, please wait before trying again.",
+                Kind::RateLimit,
+                Kind::RateLimit,
+            ),
+            (400, "insufficient_quota", "too many tokens", Kind::Quota, Kind::Quota),
+            (
+                429,
+                "rate_limit_exceeded",
+                "exceeded your current quota",
+                Kind::RateLimit,
+                Kind::RateLimit,
+            ),
+            (
+                400,
+                "context_length_exceeded",
+                tpm,
+                Kind::ContextLength,
+                Kind::ContextLength,
+            ),
+            (
+                429,
+                "context_length_exceeded",
+                "",
+                Kind::ContextLength,
+                Kind::ContextLength,
+            ),
+            (
+                500,
+                "context_length_exceeded",
+                "",
+                Kind::ContextLength,
+                Kind::ContextLength,
+            ),
+            // Words of another status change nothing there.
+            (401, "rate_limit_exceeded", "", Kind::Auth, Kind::RateLimit),
+            (500, "rate_limit_exceeded", "", Kind::ServerError, Kind::RateLimit),
+            (413, "", "", Kind::Unexpected, Kind::ServerError),
+        ] {
+            check_kinds(status, code, message, kind, without_status);
+        }
+    }
+
+    #[test]
+    fn out_of_money_is_out_of_money_under_any_status() {
+        for code in ["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"] {
+            for status in [400, 401, 402, 403, 404, 413, 422, 429, 500, 503, 504] {
+                check_kinds(status, code, "", Kind::Quota, Kind::Quota);
+            }
+        }
+        for message in [
+            "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ] {
+            for status in [400, 402, 403, 429] {
+                check_kinds(status, "invalid_request_error", message, Kind::Quota, Kind::Quota);
+                // Gemini's code is the status.
+                check_kinds(status, "429", message, Kind::Quota, Kind::Quota);
+            }
+            check_kinds(500, "", message, Kind::ServerError, Kind::Quota);
+        }
+    }
+
+    #[test]
+    fn vendors_say_in_many_ways_that_a_prompt_is_too_long() {
+        for message in [
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            "Your input exceeds the context window of this model.",
+            "prompt is too long: 209353 tokens > 199999 maximum",
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292.",
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            "The request exceeds the maximum number of tokens",
+            "Input is too long for requested model.",
+            "Too many input tokens. Max input tokens: 8192, request input token count: 8966",
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            "Please reduce the length of the messages or completion.",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Invalid request: Your request exceeded model token limit: 8192",
+            "the request exceeds the available context size, try increasing it",
+            "the input length exceeds the context length",
+            "The decoder prompt (length 2000) is longer than the maximum model length of 1024.",
+        ] {
+            for status in [400, 413, 422] {
+                check_kinds(status, "", message, Kind::ContextLength, Kind::ContextLength);
+            }
+            check_kinds(429, "", message, Kind::RateLimit, Kind::ContextLength);
+            check_kinds(500, "", message, Kind::ServerError, Kind::ContextLength);
+        }
+    }
+
     #[test]
     fn retry_after_comes_in_several_forms() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
@@ -295,9 +488,16 @@ mod tests {
             ("retry-after", "0.5", Some(0.5)),
             ("retry-after-ms", "250", Some(0.25)),
             ("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT", Some(7.0)),
+            ("retry-after", "0", Some(0.0)),
+            ("retry-after", "Sun, 06 Nov 1994 08:49:30 GMT", None),
+            ("retry-after", "Sun, 06 Nov 1994 08:49:29 GMT", None),
+            ("retry-after", "Sat, 06 Nov 1993 08:49:37 GMT", None),
             ("retry-after", "-1", None),
             ("retry-after", "soon", None),
+            ("retry-after", "1e400", None),
+            ("x-ratelimit-reset", "0", Some(0.0)),
             ("x-ratelimit-reset", "12", Some(12.0)),
+            ("x-ratelimit-reset", "-12", None),
             ("x-ratelimit-reset", "1784111770", None),
         ] {
             let headers: HeaderMap = [(

@@ -1,8 +1,12 @@
 //! Small tools for JSON that is looked at without being taken apart.
 
 use bytes::{Bytes, BytesMut};
+use memchr::memchr;
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
 /// A field that is there, be it `null`. (`Option<&RawValue>` alone reads `null` as absent.)
@@ -37,6 +41,86 @@ pub(crate) fn is_empty(value: &RawValue) -> bool {
 
 pub(crate) fn is_null(value: &RawValue) -> bool {
     value.get().trim() == "null"
+}
+
+/// Hands out the items of a list, or the keys and values of an object, one by one and unread: what is odd about one says
+/// nothing about the next. `false` if the document is neither, or not valid to its end.
+pub(crate) fn each<'de>(document: &'de str, with: impl FnMut(Option<&'de RawValue>, &'de RawValue)) -> bool {
+    struct Each<F>(F);
+
+    impl<'de, F: FnMut(Option<&'de RawValue>, &'de RawValue)> Visitor<'de> for Each<F> {
+        type Value = ();
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a list or an object")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+            while let Some(item) = items.next_element()? {
+                (self.0)(None, item);
+            }
+            Ok(())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
+            while let Some((key, value)) = members.next_entry()? {
+                (self.0)(Some(key), value);
+            }
+            Ok(())
+        }
+    }
+
+    serde_json::Deserializer::from_str(document)
+        .deserialize_any(Each(with))
+        .is_ok()
+}
+
+/// What stands between the quotes of a JSON string, escapes and all.
+pub(crate) fn inside(value: &RawValue) -> Option<&str> {
+    value.get().strip_prefix('"')?.strip_suffix('"')
+}
+
+/// Undoes the escapes of JSON. A surrogate without its other half becomes U+FFFD; what is no escape stays.
+pub(crate) fn unescaped(written: &str) -> Cow<'_, str> {
+    let mut rest = written;
+    let mut out = String::new();
+    while let Some((before, escape)) = memchr(b'\\', rest.as_bytes()).map(|at| rest.split_at(at)) {
+        if out.is_empty() {
+            out.reserve(written.len());
+        }
+        out.push_str(before);
+        let (meant, length) = read_escape(escape);
+        out.push(meant);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    if rest.len() == written.len() {
+        return Cow::Borrowed(written);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// What an escape at the start of a text means, and how long it is.
+fn read_escape(text: &str) -> (char, usize) {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    if let Some(first) = unit(0) {
+        let pair = [Some(first), unit(6)].into_iter().flatten();
+        let meant = char::decode_utf16(pair).next().and_then(Result::ok);
+        let meant = meant.unwrap_or(char::REPLACEMENT_CHARACTER);
+        return (meant, 6 * meant.len_utf16());
+    }
+    match text.as_bytes().get(1) {
+        Some(b'n') => ('\n', 2),
+        Some(b't') => ('\t', 2),
+        Some(b'r') => ('\r', 2),
+        Some(b'b') => ('\u{8}', 2),
+        Some(b'f') => ('\u{c}', 2),
+        Some(&plain @ (b'"' | b'\\' | b'/')) => (char::from(plain), 2),
+        _ => ('\\', 1),
+    }
 }
 
 /// The document with some ranges replaced. Without edits these are the same bytes, not a copy.
@@ -91,7 +175,7 @@ pub(crate) fn member(document: &[u8], key: &str, value: Range<usize>) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::{is_empty, member, splice};
+    use super::{each, is_empty, member, splice, unescaped};
     use bytes::Bytes;
     use serde_json::value::RawValue;
 
@@ -108,6 +192,42 @@ mod tests {
             assert_eq!(splice(&Bytes::from(document), vec![(range, Vec::new())]), want);
         }
         assert_eq!(member(br#"{"use":null}"#, "usage", 7..11), None);
+    }
+
+    #[test]
+    fn escapes_are_undone_even_where_they_make_no_sense() {
+        for (written, want) in [
+            ("", ""),
+            ("é", "é"),
+            (r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r"a\u00e9b\uD83D\uDE00c", "aéb😀c"),
+            (r"\ud83d", "\u{fffd}"),
+            (r"\ud83d\n\ude00x", "\u{fffd}\n\u{fffd}x"),
+            (r"\ud83d\u0061", "\u{fffd}a"),
+            (r"\u12", r"\u12"),
+            (r"\ué234", r"\ué234"),
+            (r"\x\", r"\x\"),
+        ] {
+            assert_eq!(unescaped(written), want, "{written}");
+        }
+    }
+
+    #[test]
+    fn items_and_members_come_one_by_one() {
+        for (document, whole, want) in [
+            (r#"[1, "\ud83d" ,{"a":[]}]"#, true, r#"1|"\ud83d"|{"a":[]}"#),
+            (r#"{"a" : 1,"\ud83d":null,"a":2}"#, true, r#""a"=1|"\ud83d"=null|"a"=2"#),
+            ("[]", true, ""),
+            ("[1,", false, "1"),
+            ("7", false, ""),
+        ] {
+            let mut seen = Vec::new();
+            let done = each(document, |key, value| {
+                let key = key.map(|key| format!("{key}=")).unwrap_or_default();
+                seen.push(format!("{key}{value}"));
+            });
+            assert_eq!((done, seen.join("|").as_str()), (whole, want), "{document}");
+        }
     }
 
     #[test]

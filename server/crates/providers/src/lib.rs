@@ -9,6 +9,7 @@ pub mod call;
 pub mod failure;
 mod json;
 pub mod openai;
+mod prompt;
 pub mod sse;
 
 use bytes::Bytes;

@@ -41,6 +41,19 @@ const LATER: [&str; 29] = [
     "xai",
 ];
 
+/// Headers that say how a message travels, which is the client library's to know.
+const OF_THE_CLIENT: [&str; 9] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderKind {
     /// Anything that speaks OpenAI's wire format.
@@ -159,18 +172,26 @@ fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices)
     })
 }
 
+/// `remedy` is for a key that is empty.
+fn read_key(block: &mut Block<'_>, remedy: &str, faults: &mut Faults, notices: &mut Notices) -> Option<Template> {
+    let node = block.take("api_key")?;
+    let written = block.text("api_key", faults)?;
+    let is_empty = written.trim().is_empty();
+    let key = Template::new(written);
+    if is_empty {
+        let message = format!("must not be empty; {remedy}");
+        faults.add(&block.path_of("api_key"), node.line, message);
+    } else if key.is_literal() {
+        let remedy = "stands in the file in clear; write `${NAME}` and set that variable";
+        notices.warn(&block.path_of("api_key"), node.line, remedy);
+    }
+    Some(key)
+}
+
 /// `api_key`, or `credentials` with several.
 fn read_credentials(block: &mut Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Vec<Credential> {
-    let mut read_key = |block: &mut Block<'_>, faults: &mut Faults| {
-        let node = block.take("api_key")?;
-        let key = Template::new(block.text("api_key", faults)?);
-        if key.is_literal() {
-            let remedy = "stands in the file in clear; write `${NAME}` and set that variable";
-            notices.warn(&block.path_of("api_key"), node.line, remedy);
-        }
-        Some(key)
-    };
-    let alone = read_key(block, faults);
+    let remedy = "leave it out to call the upstream without a credential";
+    let alone = read_key(block, remedy, faults, notices);
     let mut credentials: Vec<Credential> = Vec::new();
     if block.take("credentials").is_some() {
         let (path, line) = (block.path_of("credentials"), block.line_of("credentials"));
@@ -194,12 +215,13 @@ fn read_credentials(block: &mut Block<'_>, faults: &mut Faults, notices: &mut No
             let message = format!("\"{id}\" is another credential's id; give each its own");
             faults.add(&entry.path_of("id"), entry.line_of("id"), message);
         }
-        let api_key = read_key(&mut entry, faults);
+        let remedy = "write a reference, such as \"${OPENAI_API_KEY_2}\", or take the credential out";
+        let api_key = read_key(&mut entry, remedy, faults, notices);
         if entry.take("api_key").is_none() {
             let message = "is required, for example \"${OPENAI_API_KEY_2}\"";
             faults.add(&entry.path_of("api_key"), entry.line_of("api_key"), message);
         }
-        let weight = entry.number("weight", 0.0, faults).unwrap_or(1.0);
+        let weight = entry.weight("weight", faults).unwrap_or(1.0);
         if weight <= 0.0 {
             let message = "must be more than 0; to retire a credential, take it out";
             faults.add(&entry.path_of("weight"), entry.line_of("weight"), message);
@@ -260,6 +282,9 @@ fn read_headers(block: &mut Block<'_>, faults: &mut Faults) -> Vec<(String, Temp
                 value.line,
                 "is not a header name: letters, digits, \"-\" and \"_\"",
             );
+        } else if OF_THE_CLIENT.contains(&name.to_ascii_lowercase().as_str()) {
+            let message = "is set by the client library with every call; remove it";
+            faults.add(&path, value.line, message);
         } else if let Some(text) = as_text(value, &path, faults) {
             read.push((name.to_owned(), Template::new(text)));
         }

@@ -8,6 +8,11 @@ use super::issue::Issue;
 use super::tree::{Node, Value};
 use std::time::Duration;
 
+/// Longest time that a file may name. A clock can be moved on by it.
+const LONGEST: Duration = Duration::from_hours(365 * 24);
+/// Largest weight. Any number of these has a finite sum.
+const HEAVIEST: f64 = 1e9;
+
 #[derive(Default)]
 pub(super) struct Faults(Vec<Issue>);
 
@@ -73,6 +78,11 @@ impl<'n> Block<'n> {
             .find(|(name, _)| *name == key)
             .map(|(_, node)| *node)
             .filter(|n| !matches!(n.value, Value::Null))
+    }
+
+    /// Stands there, with a value or without. Where absence has a meaning of its own, nothing written is no absence.
+    pub(super) fn is_written(&self, key: &str) -> bool {
+        self.entries.iter().any(|(name, _)| *name == key)
     }
 
     /// Where `key` stands; where the block begins when it is not written.
@@ -162,6 +172,17 @@ impl<'n> Block<'n> {
         None
     }
 
+    /// A share among siblings.
+    pub(super) fn weight(&mut self, key: &'static str, faults: &mut Faults) -> Option<f64> {
+        let weight = self.number(key, 0.0, faults)?;
+        if weight > HEAVIEST {
+            let message = format!("must be at most {HEAVIEST}; weights count only relative to each other");
+            faults.add(&self.path_of(key), self.line_of(key), message);
+        }
+        Some(weight.min(HEAVIEST))
+    }
+
+    /// At most [`LONGEST`].
     pub(super) fn duration(&mut self, key: &'static str, faults: &mut Faults) -> Option<Duration> {
         let node = self.take(key)?;
         let parsed = match &node.value {
@@ -175,7 +196,11 @@ impl<'n> Block<'n> {
                 "must be a time with its unit, such as \"30s\", \"1m30s\" or \"500ms\"",
             );
         }
-        parsed
+        if parsed.is_some_and(|duration| duration > LONGEST) {
+            let message = "must be at most 365 days; write \"8760h\" or less";
+            faults.add(&self.path_of(key), node.line, message);
+        }
+        parsed.map(|duration| duration.min(LONGEST))
     }
 
     pub(super) fn positive_duration(&mut self, key: &'static str, faults: &mut Faults) -> Option<Duration> {
@@ -272,7 +297,7 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
-/// `1h2m3s`, `500ms`, `1.5s`.
+/// `1h2m3s`, `500ms`, `1.5s`. What is too long to count is as long as can be.
 fn parse_duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     let mut total = Duration::ZERO;
@@ -296,7 +321,9 @@ fn parse_duration(text: &str) -> Option<Duration> {
             "h" => 3600.0,
             _ => return None,
         };
-        total = total.checked_add(Duration::try_from_secs_f64(amount * seconds).ok()?)?;
+        // The amount has no sign, so it can only be too large.
+        let part = Duration::try_from_secs_f64(amount * seconds).unwrap_or(Duration::MAX);
+        total = total.saturating_add(part);
         rest = &rest[unit..];
     }
     Some(total)
@@ -346,6 +373,13 @@ mod tests {
         assert_eq!(seconds("1.5h"), Some(5400.0));
         for bad in ["30", "", "s", "5 s", "-1s", "1d", "1e9h9"] {
             assert_eq!(seconds(bad), None, "{bad}");
+        }
+        for long in [
+            "99999999999999999999h",
+            "1s18446744073709551615s",
+            &format!("{}s", "9".repeat(400)),
+        ] {
+            assert_eq!(parse_duration(long), Some(Duration::MAX), "{long}");
         }
     }
 

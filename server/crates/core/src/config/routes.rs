@@ -10,7 +10,7 @@ use super::providers::Provider;
 use super::reader::{Block, Faults, as_text};
 use super::strategy::{self, Strategy};
 use super::targets::{self, Asking, Bounds, Entry, ROUTE, Surroundings, Target};
-use super::tree::{Node, Value};
+use super::tree::Node;
 use std::collections::BTreeMap;
 
 /// Longest chain of routes that name each other.
@@ -400,6 +400,10 @@ fn read_projects(
     };
     for (name, node) in block.all() {
         let path = block.path_of(name);
+        if name.is_empty() || name.trim() != name {
+            let message = "is no name for a project, and no key could belong to it; write one without spaces around it";
+            faults.add(&path, node.line, message);
+        }
         let Some(mut entry) = Block::of(node, &path, faults) else {
             continue;
         };
@@ -413,13 +417,13 @@ fn read_projects(
             let message = format!("\"{route}\" names no route; there are {}", names.join(", "));
             faults.add(&entry.path_of("route"), line, message);
         }
-        let only = entry.take("only").map(|written| {
-            if matches!(&written.value, Value::Seq(items) if items.is_empty()) {
-                let message = "allows nothing; name a target, or leave it out to allow all";
-                faults.add(&entry.path_of("only"), written.line, message);
-            }
-            read_only(&mut entry, targets, faults)
-        });
+        let is_limited = entry.is_written("only");
+        if is_limited && entry.is_bare("only") {
+            let message = "allows nothing; name a target, or leave it out to allow all";
+            faults.add(&entry.path_of("only"), entry.line_of("only"), message);
+        }
+        let only = read_only(&mut entry, targets, faults);
+        let only = is_limited.then_some(only);
         entry.finish(faults);
         projects.insert(name.to_owned(), Project { route, only });
     }

@@ -25,6 +25,31 @@ const KEYS: [&str; 11] = [
     "time",
 ];
 
+/// Headers that carry credentials. Rules are shown to whoever may read the configuration.
+const SECRET: [&str; 6] = [
+    "api-key",
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-goog-api-key",
+];
+
+/// The header that `field` of a block names, in lower case. Whether it may be looked at is checked here.
+pub(super) fn header(name: &str, block: &Block<'_>, reader: &mut Reader<'_>) -> String {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let lower = name.to_ascii_lowercase();
+    let (path, line) = (block.path_of("field"), block.line_of("field"));
+    if !name.bytes().all(is_token) {
+        let message = "is not a header name; write it without spaces and colons, such as \"X-Tenant\"";
+        reader.faults.add(&path, line, message);
+    } else if SECRET.contains(&lower.as_str()) {
+        let message = format!("\"{name}\" carries a credential, which is not to be looked at; name another header");
+        reader.faults.add(&path, line, message);
+    }
+    lower
+}
+
 /// One condition: `key` and `value`, or `all`, `any` or `not` of others.
 pub(super) fn condition(block: &mut Block<'_>, reader: &mut Reader<'_>) -> Option<Condition> {
     nested(block, reader, 0)
@@ -119,6 +144,10 @@ fn single(block: &mut Block<'_>, reader: &mut Reader<'_>) -> Option<Condition> {
             .faults
             .add(&block.path_of("field"), block.line_of("field"), message);
     }
+    let mut field = field.unwrap_or_default();
+    if key == "header" {
+        field = header(&field, block, reader);
+    }
     let (value, line) = value?;
     let mut wrong = |message: String| {
         reader.faults.add(&path, line, message);
@@ -141,14 +170,8 @@ fn single(block: &mut Block<'_>, reader: &mut Reader<'_>) -> Option<Condition> {
             "true" | "false" => Some(Condition::HasTools(value == "true")),
             _ => wrong(format!("must be true or false, not \"{value}\"")),
         },
-        "metadata" => Some(Condition::Metadata {
-            field: field.unwrap_or_default(),
-            value,
-        }),
-        "header" => Some(Condition::Header {
-            name: field.unwrap_or_default().to_ascii_lowercase(),
-            value,
-        }),
+        "metadata" => Some(Condition::Metadata { field, value }),
+        "header" => Some(Condition::Header { name: field, value }),
         "key" => Some(Condition::Key(value)),
         "project" => Some(Condition::Project(value)),
         "prompt_tokens" => match comparison(&value) {

@@ -179,9 +179,9 @@ pub(super) fn read(
             let message = "shares by weight, and every weight is 0; give one of the targets a positive weight";
             reader.faults.add(&block.path_of("mode"), mode_line, message);
         }
-        strategy.failover_on_status_codes = read_failover_statuses(&mut block, faults);
-        warn_of_unused(&mut block, &strategy.mode, notices);
-        block.finish(faults);
+        strategy.failover_on_status_codes = read_failover_statuses(&mut block, reader.faults);
+        reader.unused(&strategy.mode, &mut block, notices);
+        block.finish(reader.faults);
     }
     if matches!(strategy.mode, Mode::Single) && places.len() > 1 {
         let unused: Vec<&str> = places.iter().skip(1).map(|place| place.name.as_str()).collect();
@@ -189,34 +189,6 @@ pub(super) fn read(
         notices.warn(&format!("{path}.mode"), line, message);
     }
     strategy
-}
-
-/// Keys that belong to other modes.
-fn warn_of_unused(block: &mut Block<'_>, mode: &Mode, notices: &mut Notices) {
-    let used: &[&str] = match mode {
-        Mode::LoadBalance { .. } => &["sticky"],
-        Mode::CostOptimized { .. } => &["unpriced_strategy"],
-        Mode::Conditional { .. } => &["conditions"],
-        Mode::ContentBased { .. } => &["content_conditions"],
-        Mode::AbTest { .. } => &["ab_variants", "sticky"],
-        Mode::HealthWeighted { .. } => &["health"],
-        Mode::Single | Mode::Fallback | Mode::LeastLatency => &[],
-    };
-    let all = [
-        "conditions",
-        "content_conditions",
-        "ab_variants",
-        "unpriced_strategy",
-        "sticky",
-        "health",
-    ];
-    for key in all {
-        let Some(node) = block.take(key).filter(|_| !used.contains(&key)) else {
-            continue;
-        };
-        let message = format!("has no effect under mode \"{}\"", mode.as_str());
-        notices.warn(&block.path_of(key), node.line, message);
-    }
 }
 
 pub(super) struct Reader<'r> {
@@ -238,16 +210,25 @@ impl Reader<'_> {
             "cost-optimized" => Mode::CostOptimized {
                 unpriced: self.unpriced(block),
             },
-            "conditional" => Mode::Conditional {
-                rules: self.rules(block, "conditions", rules::condition),
-            },
-            "content-based" => Mode::ContentBased {
-                rules: self.rules(block, "content_conditions", rules::content),
-            },
-            "ab-test" => Mode::AbTest {
-                variants: self.variants(block),
-                sticky: self.sticky(block),
-            },
+            "conditional" => {
+                self.require("conditions", "rule", block);
+                Mode::Conditional {
+                    rules: self.rules(block, "conditions", rules::condition),
+                }
+            }
+            "content-based" => {
+                self.require("content_conditions", "rule", block);
+                Mode::ContentBased {
+                    rules: self.rules(block, "content_conditions", rules::content),
+                }
+            }
+            "ab-test" => {
+                self.require("ab_variants", "variant", block);
+                Mode::AbTest {
+                    variants: self.variants(block),
+                    sticky: self.sticky(block),
+                }
+            }
             "health-weighted" => Mode::HealthWeighted {
                 blend: self.blend(block),
             },
@@ -260,6 +241,49 @@ impl Reader<'_> {
                 self.faults.add(&block.path_of("mode"), line, message);
                 Mode::Fallback
             }
+        }
+    }
+
+    fn require(&mut self, key: &'static str, what: &str, block: &mut Block<'_>) {
+        if block.is_bare(key) {
+            let message = format!("is required under this mode: at least one {what}");
+            self.faults.add(&block.path_of(key), block.line_of(key), message);
+        }
+    }
+
+    /// Keys that belong to other modes: as strictly read as where they count.
+    fn unused(&mut self, mode: &Mode, block: &mut Block<'_>, notices: &mut Notices) {
+        let used: &[&str] = match mode {
+            Mode::LoadBalance { .. } => &["sticky"],
+            Mode::CostOptimized { .. } => &["unpriced_strategy"],
+            Mode::Conditional { .. } => &["conditions"],
+            Mode::ContentBased { .. } => &["content_conditions"],
+            Mode::AbTest { .. } => &["ab_variants", "sticky"],
+            Mode::HealthWeighted { .. } => &["health"],
+            Mode::Single | Mode::Fallback | Mode::LeastLatency => &[],
+        };
+        let all = [
+            "conditions",
+            "content_conditions",
+            "ab_variants",
+            "unpriced_strategy",
+            "sticky",
+            "health",
+        ];
+        for key in all {
+            let Some(node) = block.take(key).filter(|_| !used.contains(&key)) else {
+                continue;
+            };
+            match key {
+                "conditions" => _ = self.rules(block, key, rules::condition),
+                "content_conditions" => _ = self.rules(block, key, rules::content),
+                "ab_variants" => _ = self.variants(block),
+                "unpriced_strategy" => _ = self.unpriced(block),
+                "sticky" => _ = self.sticky(block),
+                _ => _ = self.blend(block),
+            }
+            let message = format!("has no effect under mode \"{}\"", mode.as_str());
+            notices.warn(&block.path_of(key), node.line, message);
         }
     }
 
@@ -290,7 +314,7 @@ impl Reader<'_> {
         let on = match (block.text("on", self.faults).as_deref(), field) {
             (Some("user"), None) => Some(StickyOn::User),
             (Some("session"), None) => Some(StickyOn::Session),
-            (Some("header"), Some(name)) => Some(StickyOn::Header(name.to_ascii_lowercase())),
+            (Some("header"), Some(name)) => Some(StickyOn::Header(rules::header(&name, &block, self))),
             (Some("header"), None) => {
                 let message = "is required with `on: header`: name the header, such as \"X-Tenant\"";
                 self.faults
@@ -324,10 +348,10 @@ impl Reader<'_> {
         else {
             return blend;
         };
-        if let Some(success) = block.number("success", 0.0, self.faults) {
+        if let Some(success) = block.weight("success", self.faults) {
             blend.success = success;
         }
-        if let Some(latency) = block.number("latency", 0.0, self.faults) {
+        if let Some(latency) = block.weight("latency", self.faults) {
             blend.latency = latency;
         }
         if blend.success + blend.latency <= 0.0 {
@@ -347,10 +371,6 @@ impl Reader<'_> {
         key: &'static str,
         condition: fn(&mut Block<'_>, &mut Self) -> Option<C>,
     ) -> Vec<Rule<C>> {
-        if block.is_bare(key) {
-            let message = "is required under this mode: at least one rule";
-            self.faults.add(&block.path_of(key), block.line_of(key), message);
-        }
         let items = block.list(key, self.faults);
         let mut rules = Vec::new();
         for (node, path) in items {
@@ -428,10 +448,6 @@ impl Reader<'_> {
     fn variants(&mut self, block: &mut Block<'_>) -> Vec<Variant> {
         let path = block.path_of("ab_variants");
         let line = block.line_of("ab_variants");
-        if block.is_bare("ab_variants") {
-            let message = "is required under this mode: at least one variant";
-            self.faults.add(&path, line, message);
-        }
         let mut variants: Vec<Variant> = Vec::new();
         let mut weights: Vec<f64> = Vec::new();
         for (node, path) in block.list("ab_variants", self.faults) {
@@ -444,7 +460,7 @@ impl Reader<'_> {
             let key = block.text("target_key", self.faults).unwrap_or_default();
             let place = self.place(&key, key_line, &key_path);
             let is_written = block.take("weight").is_some();
-            let weight = block.number("weight", 0.0, self.faults);
+            let weight = block.weight("weight", self.faults);
             weights.extend(weight.or((!is_written).then_some(0.0)));
             let weight = weight.unwrap_or(0.0);
             let label = block.text("label", self.faults).unwrap_or_default();

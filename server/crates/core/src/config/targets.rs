@@ -268,7 +268,7 @@ pub(super) fn read_entry(
         }
     }
     let Some(mut block) = block else { return Some(entry) };
-    entry.weight = block.number("weight", 0.0, faults);
+    entry.weight = block.weight("weight", faults);
     if entry.is_route() {
         block.finish(faults);
         return Some(entry);

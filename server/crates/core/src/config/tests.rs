@@ -195,3 +195,43 @@ fn aliases_lead_somewhere() {
     let aliases: Vec<(&str, &str)> = config.aliases.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
     assert_eq!(aliases, [("best", "route/default"), ("fast", "demo-1")]);
 }
+
+#[test]
+fn no_time_is_longer_than_a_year() {
+    check(
+        "\
+request_timeout: 5000000000000000h
+first_token_timeout: 8760h1ns
+idle_timeout: 99999999999999999999h
+strategy:
+  mode: load-balance
+  sticky:
+    on: user
+    ttl: 8761h
+targets:
+  - virtual_key: demo
+    timeout: 9000h
+    circuit_breaker:
+      timeout: 8760h1s
+      ramp: 525601m
+      reverify: {by: models, every: 31536001s}
+observability:
+  tracing:
+    shutdown_grace: 10000h
+",
+        expect![[r#"
+            line 1: request_timeout: must be at most 365 days; write "8760h" or less
+            line 2: first_token_timeout: must be at most 365 days; write "8760h" or less
+            line 3: idle_timeout: must be at most 365 days; write "8760h" or less
+            line 8: strategy.sticky.ttl: must be at most 365 days; write "8760h" or less
+            line 11: targets[0].timeout: must be at most 365 days; write "8760h" or less
+            line 13: targets[0].circuit_breaker.timeout: must be at most 365 days; write "8760h" or less
+            line 14: targets[0].circuit_breaker.ramp: must be at most 365 days; write "8760h" or less
+            line 15: targets[0].circuit_breaker.reverify.every: must be at most 365 days; write "8760h" or less
+            line 18: observability.tracing.shutdown_grace: must be at most 365 days; write "8760h" or less
+        "#]],
+    );
+    let year = Duration::from_secs(365 * 24 * 60 * 60);
+    let config = parse("targets: [demo]\nrequest_timeout: 8760h\n");
+    assert_eq!(config.request_timeout, Some(year));
+}

@@ -6,6 +6,7 @@
 use super::{Content, Facts, Pool, Ranking, Serves, Strategy};
 use crate::config::Rule;
 use rand::RngCore;
+use std::cell::LazyCell;
 use std::cmp::Reverse;
 
 pub(super) struct ContentBased {
@@ -24,7 +25,11 @@ impl ContentBased {
                     .collect(),
             );
         };
-        let rule = self.rules.iter().find(|rule| rule.when.holds(prompt))?;
+        let lower = LazyCell::new(|| prompt.to_lowercase());
+        let rule = self
+            .rules
+            .iter()
+            .find(|rule| rule.when.holds(prompt, || lower.as_str()))?;
         Some(rule.places.clone())
     }
 }

@@ -22,11 +22,12 @@ impl RouteId {
 /// Every route with its strategy.
 pub struct Router {
     routes: Vec<Route>,
-    reads_prompts: bool,
-    reads_tokens: bool,
 }
 
 struct Route {
+    /// It, or a route below it, looks at prompts; at the number of their tokens.
+    reads_prompts: bool,
+    reads_tokens: bool,
     name: String,
     model: Option<String>,
     strategy: Box<dyn Strategy>,
@@ -64,7 +65,9 @@ pub fn is_virtual(model: &str) -> Option<&str> {
 impl Router {
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let route = |route: &crate::config::Route| Route {
+        let route = |(i, route): (usize, &crate::config::Route)| Route {
+            reads_prompts: below(config, i).any(|route| reads_prompts(&route.strategy.mode)),
+            reads_tokens: below(config, i).any(|route| reads_tokens(&route.strategy.mode)),
             name: route.name.clone(),
             model: route.model.clone(),
             strategy: strategy(&route.strategy.mode),
@@ -72,22 +75,20 @@ impl Router {
             weights: weights(&route.places),
         };
         Self {
-            routes: config.routes.iter().map(route).collect(),
-            reads_prompts: config.routes.iter().any(|route| reads_prompts(&route.strategy.mode)),
-            reads_tokens: config.routes.iter().any(|route| reads_tokens(&route.strategy.mode)),
+            routes: config.routes.iter().enumerate().map(route).collect(),
         }
     }
 
-    /// Whether any route looks at prompts.
+    /// Whether a request on this route may be judged by its prompt: elsewhere nobody has to collect its text.
     #[must_use]
-    pub const fn reads_prompts(&self) -> bool {
-        self.reads_prompts
+    pub fn reads_prompts(&self, route: RouteId) -> bool {
+        self.routes.get(route.0).is_some_and(|route| route.reads_prompts)
     }
 
-    /// Whether any route looks at the number of the prompt's tokens.
+    /// The same of the number of the prompt's tokens.
     #[must_use]
-    pub const fn reads_tokens(&self) -> bool {
-        self.reads_tokens
+    pub fn reads_tokens(&self, route: RouteId) -> bool {
+        self.routes.get(route.0).is_some_and(|route| route.reads_tokens)
     }
 
     #[must_use]
@@ -130,7 +131,8 @@ impl Router {
         if variant.is_some() && walk.order.legs.is_empty() {
             walk.order.variant = variant;
         }
-        let reach = route.strategy.reach(&facts, &view);
+        // Rules may be long and prompts large: what could have been reached is looked at only where it matters.
+        let reach = std::cell::LazyCell::new(|| route.strategy.reach(&facts, &view));
         for (index, place) in route.places.iter().enumerate().filter(|(i, _)| !places.contains(i)) {
             match place.to {
                 _ if unpriced.contains(&index) => self.leave_out(&view, index, LeftOut::Unpriced, walk),
@@ -180,6 +182,23 @@ impl Router {
             }
         }
     }
+}
+
+/// A route and all that it reaches.
+fn below(config: &Config, start: usize) -> impl Iterator<Item = &crate::config::Route> {
+    let mut seen = vec![start];
+    let mut next = 0;
+    while let Some(route) = seen.get(next).and_then(|i| config.routes.get(*i)) {
+        for place in &route.places {
+            if let To::Route(inner) = place.to
+                && !seen.contains(&inner)
+            {
+                seen.push(inner);
+            }
+        }
+        next += 1;
+    }
+    seen.into_iter().filter_map(|i| config.routes.get(i))
 }
 
 struct Walk {

@@ -138,11 +138,11 @@ impl TimeOfDay {
 }
 
 impl Content {
-    #[must_use]
-    pub fn holds(&self, prompt: &str) -> bool {
+    /// `lower` gives the prompt in lower case, which is worth doing once for all rules.
+    pub fn holds<'p>(&self, prompt: &str, lower: impl Fn() -> &'p str) -> bool {
         match self {
-            Self::Contains(part) => prompt.to_lowercase().contains(part),
-            Self::NotContains(part) => !prompt.to_lowercase().contains(part),
+            Self::Contains(part) => lower().contains(part),
+            Self::NotContains(part) => !lower().contains(part),
             Self::Matches(regex) => regex.is_match(prompt),
         }
     }

@@ -30,6 +30,7 @@ use crate::request::{Answer, Attribution, Body, Caller, Failure, Piece, Request}
 use crate::snapshot::{Parts, Snapshot};
 use crate::view::{Circuit, TargetView};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::stream::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::HashMap;
@@ -144,7 +145,8 @@ impl Rig {
     }
 
     fn explain(&self, ask: Ask) -> Result<Explanation, Error> {
-        self.engine.explain(&ask.request())
+        // A small call is explained where it is asked.
+        self.engine.explain(ask.request()).now_or_never().unwrap()
     }
 
     /// What went up since this was last asked.

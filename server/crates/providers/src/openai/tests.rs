@@ -246,7 +246,7 @@ fn a_failure_in_disguise_is_a_failure() {
     for (body, kind, message) in [
         (
             r#"{"error":{"message":"quota","code":"insufficient_quota"}}"#,
-            Kind::RateLimit,
+            Kind::Quota,
             "quota",
         ),
         (r#"{"error":"overloaded"}"#, Kind::ServerError, "overloaded"),

@@ -147,3 +147,85 @@ providers:
     assert_eq!(plain.credentials, [Credential::only(Template::new("${A}"))]);
     assert_eq!((plain.catalog.as_str(), plain.prices.len()), ("plain", 0));
 }
+
+#[test]
+fn shares_of_credentials_have_a_finite_sum() {
+    check(
+        "\
+targets: [demo]
+providers:
+  - id: p
+    kind: demo
+    credentials:
+      - {id: a, api_key: '${A}', weight: 1.0e+308}
+      - {id: b, api_key: '${B}', weight: 1000000001}
+      - {id: c, api_key: '${C}', weight: 1000000000}
+",
+        expect![[r#"
+            line 6: providers[0].credentials[0].weight: must be at most 1000000000; weights count only relative to each other
+            line 7: providers[0].credentials[1].weight: must be at most 1000000000; weights count only relative to each other
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_is_not_empty() {
+    check(
+        "\
+targets: [demo]
+providers:
+  - {id: p, kind: demo, api_key: \"\"}
+  - id: q
+    kind: demo
+    credentials:
+      - {id: a, api_key: ''}
+      - {id: b, api_key: ' '}
+      - {id: c, api_key: '${C}'}
+  - {id: r, kind: demo, api_key: }
+",
+        expect![[r#"
+            line 3: providers[0].api_key: must not be empty; leave it out to call the upstream without a credential
+            line 7: providers[1].credentials[0].api_key: must not be empty; write a reference, such as "${OPENAI_API_KEY_2}", or take the credential out
+            line 8: providers[1].credentials[1].api_key: must not be empty; write a reference, such as "${OPENAI_API_KEY_2}", or take the credential out
+        "#]],
+    );
+    let config = parse("targets: [demo]\nproviders: [{id: r, kind: demo, api_key: }]\n");
+    assert_eq!(config.providers[0].credentials, []);
+}
+
+#[test]
+fn headers_of_the_connection_are_the_clients() {
+    check(
+        "\
+targets: [demo]
+providers:
+  - id: p
+    kind: demo
+    headers:
+      Content-Length: 1
+      transfer-encoding: chunked
+      connection: close
+      HOST: x
+      te: trailers
+      trailer: x
+      upgrade: h2c
+      keep-alive: timeout=5
+      expect: 100-continue
+      X-Tenant: x
+",
+        expect![[r#"
+            line 6: providers[0].headers.Content-Length: is set by the client library with every call; remove it
+            line 7: providers[0].headers.transfer-encoding: is set by the client library with every call; remove it
+            line 8: providers[0].headers.connection: is set by the client library with every call; remove it
+            line 9: providers[0].headers.HOST: is set by the client library with every call; remove it
+            line 10: providers[0].headers.te: is set by the client library with every call; remove it
+            line 11: providers[0].headers.trailer: is set by the client library with every call; remove it
+            line 12: providers[0].headers.upgrade: is set by the client library with every call; remove it
+            line 13: providers[0].headers.keep-alive: is set by the client library with every call; remove it
+            line 14: providers[0].headers.expect: is set by the client library with every call; remove it
+        "#]],
+    );
+    let config = parse("targets: [demo]\nproviders: [{id: p, kind: demo, headers: {Proxy-Authorization: '${P}'}}]\n");
+    let headers = [("Proxy-Authorization".to_owned(), Template::new("${P}"))];
+    assert_eq!(config.providers[0].headers, headers);
+}

@@ -315,3 +315,47 @@ projects:
         "#]],
     );
 }
+
+#[test]
+fn projects_have_a_name_that_a_key_can_have() {
+    check(
+        "\
+targets: [demo]
+projects:
+  \" q \": {only: [demo]}
+  \"\": {}
+  \" \":
+  \"r\\t\":
+    only: [demo]
+  a b: {only: [demo]}
+",
+        expect![[r#"
+            line 3: projects. q : is no name for a project, and no key could belong to it; write one without spaces around it
+            line 4: projects.: is no name for a project, and no key could belong to it; write one without spaces around it
+            line 5: projects. : is no name for a project, and no key could belong to it; write one without spaces around it
+            line 6: projects.r	: is no name for a project, and no key could belong to it; write one without spaces around it
+        "#]],
+    );
+}
+
+#[test]
+fn an_allow_list_without_a_value_is_no_absence() {
+    check(
+        "targets: [demo]\nprojects:\n  p: {only: }\n  q:\n    route: default\n    only:\n  r: {only: null}\n  s: {only: ~}\n  t: {only: []}\n",
+        expect![[r#"
+            line 3: projects.p.only: allows nothing; name a target, or leave it out to allow all
+            line 6: projects.q.only: allows nothing; name a target, or leave it out to allow all
+            line 7: projects.r.only: allows nothing; name a target, or leave it out to allow all
+            line 8: projects.s.only: allows nothing; name a target, or leave it out to allow all
+            line 9: projects.t.only: allows nothing; name a target, or leave it out to allow all
+        "#]],
+    );
+    // Elsewhere it is one.
+    check(
+        "targets: [demo]\nprojects:\n  p: {route: }\n",
+        expect![[r#"
+        default: single demo
+        project p: None None
+    "#]],
+    );
+}

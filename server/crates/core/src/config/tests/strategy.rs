@@ -528,3 +528,256 @@ fn health_is_a_blend() {
         }
     );
 }
+
+#[test]
+fn keys_of_other_modes_are_read_as_strictly() {
+    check(
+        "\
+targets: [demo, openai]
+aliases: {fast: gpt}
+strategy:
+  mode: fallback
+  conditions:
+    - {key: modle, value: m, target_key: demo}
+    - {key: model, value: fast, target_key: groq}
+    - {key: model, value: m, target_key: demo, then: x}
+  content_conditions:
+    - {type: prompt_regex, value: '(', target_key: demo}
+    - {type: prompt_contains, value: x, target_key: groq}
+  ab_variants:
+    - {target_key: groq, weight: 1, label: a}
+    - {target_key: demo, weight: x, label: b, share: 1}
+  unpriced_strategy: ignore
+  sticky:
+    on: ip
+    for: 1h
+  health:
+    success: -1
+    speed: 1
+",
+        expect![[r#"
+            line 6: strategy.conditions[0].key: "modle" is nothing a rule can look at; did you mean "model"?
+            line 7: strategy.conditions[1].value: "fast" is an alias and would never match: aliases are resolved before; name the model it means
+            line 7: strategy.conditions[1].target_key: "groq" names no configured target; declared targets: demo, openai
+            line 8: strategy.conditions[2].then: is not a key of this block; known here: all, any, not, key, field, value, target_key, target_keys
+            line 10: strategy.content_conditions[0].value: is no pattern that can be used: unclosed group
+            line 11: strategy.content_conditions[1].target_key: "groq" names no configured target; declared targets: demo, openai
+            line 13: strategy.ab_variants[0].target_key: "groq" names no configured target; declared targets: demo, openai
+            line 14: strategy.ab_variants[1].weight: must be a number, not a text
+            line 14: strategy.ab_variants[1].share: is not a key of this block; known here: target_key, weight, label
+            line 15: strategy.unpriced_strategy: "ignore" is none of fallback, skip and allow
+            line 17: strategy.sticky.on: "ip" is not known; use user, session or header
+            line 18: strategy.sticky.for: is not a key of this block; known here: field, on, ttl
+            line 20: strategy.health.success: must be at least 0, not -1
+            line 21: strategy.health.speed: is not a key of this block; known here: success, latency
+        "#]],
+    );
+    for (key, want) in [
+        (
+            "conditions",
+            expect![[r#"
+            line 4: strategy.conditions: must be a list, not a number
+        "#]],
+        ),
+        (
+            "content_conditions",
+            expect![[r#"
+            line 4: strategy.content_conditions: must be a list, not a number
+        "#]],
+        ),
+        (
+            "ab_variants",
+            expect![[r#"
+            line 4: strategy.ab_variants: must be a list, not a number
+        "#]],
+        ),
+        (
+            "unpriced_strategy",
+            expect![[r#"
+            line 4: strategy.unpriced_strategy: must be a text, not a number
+        "#]],
+        ),
+        (
+            "sticky",
+            expect![[r#"
+            line 4: strategy.sticky: must be a block of keys, not a number
+        "#]],
+        ),
+        (
+            "health",
+            expect![[r#"
+            line 4: strategy.health: must be a block of keys, not a number
+        "#]],
+        ),
+    ] {
+        check(
+            &format!("targets: [demo]\nstrategy:\n  mode: single\n  {key}: 1.5\n"),
+            want,
+        );
+    }
+}
+
+#[test]
+fn a_mode_that_uses_a_key_reads_it_once() {
+    check(
+        "targets: [demo]\nstrategy:\n  mode: ab-test\n  sticky: {on: ip}\n  ab_variants: [{target_key: groq, weight: 1, label: a}]\n",
+        expect![[r#"
+            line 4: strategy.sticky.on: "ip" is not known; use user, session or header
+            line 5: strategy.ab_variants[0].target_key: "groq" names no configured target; declared targets: demo
+        "#]],
+    );
+    // One that is not known uses none, and all of them are read.
+    check(
+        "targets: [demo]\nstrategy:\n  mode: conditionl\n  conditions: [{key: model, value: m, target_key: groq}]\n  sticky: {on: ip}\n",
+        expect![[r#"
+            line 3: strategy.mode: unknown strategy mode "conditionl"; did you mean "conditional"?
+            line 4: strategy.conditions[0].target_key: "groq" names no configured target; declared targets: demo
+            line 5: strategy.sticky.on: "ip" is not known; use user, session or header
+        "#]],
+    );
+}
+
+#[test]
+fn keys_of_other_modes_that_hold_are_pointed_out() {
+    check(
+        "\
+targets: [demo]
+strategy:
+  mode: least-latency
+  conditions: [{key: model, value: m, target_key: demo}]
+  content_conditions: [{type: prompt_contains, value: x, target_key: demo}]
+  ab_variants: [{target_key: demo, weight: 1, label: a}]
+  unpriced_strategy: allow
+  sticky: {on: header, field: X-Tenant}
+  health: {success: 1}
+",
+        expect![[r#"
+            default: least-latency demo
+            line 4: strategy.conditions: has no effect under mode "least-latency"
+            line 5: strategy.content_conditions: has no effect under mode "least-latency"
+            line 6: strategy.ab_variants: has no effect under mode "least-latency"
+            line 7: strategy.unpriced_strategy: has no effect under mode "least-latency"
+            line 8: strategy.sticky: has no effect under mode "least-latency"
+            line 9: strategy.health: has no effect under mode "least-latency"
+        "#]],
+    );
+}
+
+#[test]
+fn headers_have_a_name_and_hold_no_credential() {
+    check(
+        "\
+targets: [demo]
+strategy:
+  mode: conditional
+  conditions:
+    - {key: header, field: 'X Foo:', value: x, target_key: demo}
+    - {key: header, field: ' X-Foo', value: x, target_key: demo}
+    - {key: header, field: Größe, value: x, target_key: demo}
+    - {key: header, field: Authorization, value: x, target_key: demo}
+    - {key: header, field: x-api-key, value: x, target_key: demo}
+    - {key: header, field: API-Key, value: x, target_key: demo}
+    - {key: header, field: x-goog-api-key, value: x, target_key: demo}
+    - {key: header, field: Cookie, value: x, target_key: demo}
+    - {not: {key: header, field: proxy-authorization, value: x}, target_key: demo}
+    - {key: header, field: cookie, value: ' x', target_key: demo}
+    - {key: header, field: \"x!#$%&'*+-.^_`|~9\", value: x, target_key: demo}
+    - {key: metadata, field: 'authorization', value: x, target_key: demo}
+",
+        expect![[r#"
+            line 5: strategy.conditions[0].field: is not a header name; write it without spaces and colons, such as "X-Tenant"
+            line 6: strategy.conditions[1].field: is not a header name; write it without spaces and colons, such as "X-Tenant"
+            line 7: strategy.conditions[2].field: is not a header name; write it without spaces and colons, such as "X-Tenant"
+            line 8: strategy.conditions[3].field: "Authorization" carries a credential, which is not to be looked at; name another header
+            line 9: strategy.conditions[4].field: "x-api-key" carries a credential, which is not to be looked at; name another header
+            line 10: strategy.conditions[5].field: "API-Key" carries a credential, which is not to be looked at; name another header
+            line 11: strategy.conditions[6].field: "x-goog-api-key" carries a credential, which is not to be looked at; name another header
+            line 12: strategy.conditions[7].field: "Cookie" carries a credential, which is not to be looked at; name another header
+            line 13: strategy.conditions[8].not.field: "proxy-authorization" carries a credential, which is not to be looked at; name another header
+            line 14: strategy.conditions[9].field: "cookie" carries a credential, which is not to be looked at; name another header
+            line 14: strategy.conditions[9].value: must not be empty or have spaces around it
+        "#]],
+    );
+    for (field, want) in [
+        (
+            "'X Foo:'",
+            expect![[r#"
+            line 6: strategy.sticky.field: is not a header name; write it without spaces and colons, such as "X-Tenant"
+        "#]],
+        ),
+        (
+            "'X-Tenant '",
+            expect![[r#"
+            line 6: strategy.sticky.field: is not a header name; write it without spaces and colons, such as "X-Tenant"
+        "#]],
+        ),
+        (
+            "Authorization",
+            expect![[r#"
+            line 6: strategy.sticky.field: "Authorization" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+        (
+            "X-API-Key",
+            expect![[r#"
+            line 6: strategy.sticky.field: "X-API-Key" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+        (
+            "api-key",
+            expect![[r#"
+            line 6: strategy.sticky.field: "api-key" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+        (
+            "x-goog-api-key",
+            expect![[r#"
+            line 6: strategy.sticky.field: "x-goog-api-key" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+        (
+            "cookie",
+            expect![[r#"
+            line 6: strategy.sticky.field: "cookie" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+        (
+            "Proxy-Authorization",
+            expect![[r#"
+            line 6: strategy.sticky.field: "Proxy-Authorization" carries a credential, which is not to be looked at; name another header
+        "#]],
+        ),
+    ] {
+        check(
+            &format!(
+                "targets: [demo]\nstrategy:\n  mode: load-balance\n  sticky:\n    on: header\n    field: {field}\n"
+            ),
+            want,
+        );
+    }
+}
+
+#[test]
+fn shares_have_a_finite_sum() {
+    check(
+        "\
+targets: [demo, openai]
+strategy:
+  mode: ab-test
+  ab_variants:
+    - {target_key: demo, weight: 1.0e+308, label: a}
+    - {target_key: openai, weight: 1000000001, label: b}
+",
+        expect![[r#"
+            line 5: strategy.ab_variants[0].weight: must be at most 1000000000; weights count only relative to each other
+            line 6: strategy.ab_variants[1].weight: must be at most 1000000000; weights count only relative to each other
+        "#]],
+    );
+    check(
+        "targets: [demo]\nstrategy:\n  mode: health-weighted\n  health:\n    success: 1.0e+308\n    latency: 1.0e+308\n",
+        expect![[r#"
+            line 5: strategy.health.success: must be at most 1000000000; weights count only relative to each other
+            line 6: strategy.health.latency: must be at most 1000000000; weights count only relative to each other
+        "#]],
+    );
+}

@@ -356,3 +356,34 @@ fn concurrency_and_quota_are_bounded() {
     assert_eq!(first.quota, limits);
     assert_eq!(second.quota, Limits::default());
 }
+
+#[test]
+fn weights_have_a_finite_sum() {
+    check(
+        "\
+strategy: {mode: load-balance}
+targets:
+  - virtual_key: demo
+    weight: 1.0e+308
+  - {virtual_key: openai, weight: 0}
+  - {virtual_key: groq, weight: 1000000000}
+routes:
+  r:
+    targets:
+      - {route: s, weight: 1e308}
+      - {virtual_key: demo, weight: 1000000001}
+  s: {targets: [demo]}
+",
+        expect![[r#"
+            line 4: targets[0].weight: must be at most 1000000000; weights count only relative to each other
+            line 10: routes.r.targets[0].weight: must be at most 1000000000; weights count only relative to each other
+            line 11: routes.r.targets[1].weight: must be at most 1000000000; weights count only relative to each other
+        "#]],
+    );
+    check(
+        "strategy: {mode: load-balance}\ntargets: [{virtual_key: demo, weight: 1000000000}]\n",
+        expect![[r#"
+            default: load-balance demo*1000000000
+        "#]],
+    );
+}

@@ -79,6 +79,13 @@ fn least_latency_asks_the_unknown_first_and_then_the_fastest() {
     check("mode: least-latency", "a=m 20ms b=m 20ms", "m", expect!["a b"]);
     check("mode: least-latency", "a=n 1ms b=m 20ms", "m", expect!["b -a(model)"]);
     check("mode: least-latency", "any=* 1ms b=m 20ms", "m", expect!["b any"]);
+    check("mode: least-latency", "dead=m 0% b=m 20ms", "m", expect!["b dead"]);
+    check(
+        "mode: least-latency",
+        "dead=m 0% new=m b=m 20ms",
+        "m",
+        expect!["new b dead"],
+    );
 }
 
 #[test]

@@ -134,7 +134,7 @@ async fn with_nobody_else_an_open_breaker_is_the_answer() {
     assert_eq!(rig.circuit("a"), "half-open");
     assert_eq!(
         rig.standing("a"),
-        "Probing: its circuit breaker is half-open: the next calls are probes"
+        "Probing: its circuit breaker is half-open: its calls are probes, a few at a time"
     );
     assert_eq!(rig.tell(ask()).await, "200 by a after 1");
     assert_eq!(rig.circuit("a"), "closed, 0 failed");
@@ -212,7 +212,10 @@ async fn a_probe_that_its_client_gives_up_leaves_its_place_to_the_next() {
     rig.tell(ask()).await;
     seconds(30).await;
     let probe = rig.begin(ask()).await;
-    assert_eq!(rig.tell(ask()).await, "503 upstream_unavailable by a after 0");
+    assert_eq!(
+        rig.tell(ask()).await,
+        "503 upstream_unavailable by a after 0, retry in 1s"
+    );
     probe.abort();
     settle().await;
     assert_eq!(rig.circuit("a"), "half-open");

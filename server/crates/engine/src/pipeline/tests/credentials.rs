@@ -6,7 +6,7 @@ use crate::record::Outcome;
 
 /// `a` with credential `one`, which is drawn all but always, and `two`; and `b`.
 fn two(keys: &str) -> String {
-    with_weights("1000000000000", "1", keys)
+    with_weights("1000000000", "0.000000001", keys)
 }
 
 fn with_weights(one: &str, two: &str, keys: &str) -> String {

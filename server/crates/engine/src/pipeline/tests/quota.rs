@@ -36,7 +36,7 @@ async fn with_nobody_else_it_is_refused_without_a_call() {
     rig.tell(ask()).await;
     rig.calls();
     seconds(15).await;
-    let told = "429 rate_limit_exceeded by nobody after 0, retry in 45s";
+    let told = "429 rate_limit_exceeded by a after 0, retry in 45s";
     for refused in [ask(), ask().stream(), ask().embeddings()] {
         assert_eq!(rig.tell(refused).await, told);
     }
@@ -66,7 +66,7 @@ async fn of_several_the_first_to_come_back_says_when() {
     rig.tell(ask()).await;
     assert_eq!(
         rig.tell(ask()).await,
-        "429 rate_limit_exceeded by nobody after 0, retry in 40s",
+        "429 rate_limit_exceeded by a after 0, retry in 40s",
         "whatever the third, which has no key, lacks"
     );
     assert_eq!(
@@ -114,7 +114,7 @@ async fn tokens_are_reserved_before_a_call_and_settled_by_what_it_used() {
     assert_eq!(used(&rig), 200, "as estimated");
     assert_eq!(
         rig.tell(long(100)).await,
-        "429 rate_limit_exceeded by nobody after 0, retry in 60s",
+        "429 rate_limit_exceeded by a after 0, retry in 60s",
         "what is under way counts"
     );
     gate.open();
@@ -125,7 +125,7 @@ async fn tokens_are_reserved_before_a_call_and_settled_by_what_it_used() {
     assert_eq!(used(&rig), 200);
     assert_eq!(
         rig.tell(long(1)).await,
-        "429 rate_limit_exceeded by nobody after 0, retry in 60s"
+        "429 rate_limit_exceeded by a after 0, retry in 60s"
     );
     assert_eq!(
         rig.tell(long(0)).await,
@@ -141,7 +141,7 @@ async fn an_answer_longer_than_expected_pushes_it_over_its_limit() {
     assert_eq!(rig.tell(ask()).await, "200 by a after 1");
     assert_eq!(
         rig.tell(ask()).await,
-        "429 rate_limit_exceeded by nobody after 0, retry in 60s"
+        "429 rate_limit_exceeded by a after 0, retry in 60s"
     );
     assert_eq!(rig.standing("a"), "Quota: its quota is used up: 150 of 30 tpm, for 60s");
 }
@@ -152,7 +152,7 @@ async fn what_is_larger_than_the_whole_limit_never_fits() {
     assert_eq!(rig.tell(long(100)).await, "200 by b after 1");
     assert_eq!(
         rig.verdicts()[0],
-        "a excluded: its quota is used up: 0 of 150 tpm, for 60s"
+        "a excluded: its quota allows 150 tpm, and this call alone asks for about 200"
     );
     assert_eq!(rig.tell(long(50)).await, "200 by a after 1");
 }

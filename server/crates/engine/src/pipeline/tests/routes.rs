@@ -195,7 +195,11 @@ async fn a_project_uses_what_it_may() {
     let rig = rig();
     assert_eq!(way(&rig, ask().project("walled")), "default by default: b:m");
     assert_eq!(way(&rig, ask().project("both")), "nested by project: a:big");
-    assert_eq!(way(&rig, ask().project("unknown")), "default by default: a:m b:m");
+    assert_eq!(
+        way(&rig, ask().project("unknown")),
+        "403 this key belongs to project unknown, which is not configured",
+        "its allow-list may just have been renamed"
+    );
     let refused = ask().project("walled").model("route/fast");
     assert_eq!(rig.tell(refused).await, "403 target_not_allowed by nobody after 0");
     assert_eq!(
@@ -291,7 +295,7 @@ async fn a_prompt_that_fits_nowhere_is_the_callers_to_shorten() {
     let catalogued = config(&["a", "b"], "strategy: {mode: fallback}\ntargets: [a, b]");
     let rig = Rig::new(&catalogued.replace("api_key:", "catalog: openai, api_key:"));
     let long = ask().model("gpt-4").prompt(&"word ".repeat(20_000));
-    assert_eq!(rig.tell(long).await, "400 context_length_exceeded by nobody after 0");
+    assert_eq!(rig.tell(long).await, "400 context_length_exceeded by a after 0");
     assert_eq!(
         rig.verdicts(),
         [

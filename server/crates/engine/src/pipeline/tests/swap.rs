@@ -65,26 +65,67 @@ async fn slots_are_kept_with_the_calls_that_hold_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_begins_anew() {
+async fn what_changed_begins_anew_and_nothing_else_does() {
     let with = |keys: &str| fallback(&format!("{{virtual_key: a, {keys}}}, b"));
-    for changed in [
-        "circuit_breaker: {failure_threshold: 2}, quota: {rpm: 5}",
-        "circuit_breaker: {failure_threshold: 1, timeout: 30s, ramp: 0s}, quota: {rpm: 6}",
-        "circuit_breaker: {failure_threshold: 1, timeout: 30s, ramp: 0s}, quota: {rpm: 5}, concurrency: {max_concurrency: 3}",
+    for (changed, circuit, used) in [
+        (
+            "circuit_breaker: {failure_threshold: 2}, quota: {rpm: 5}",
+            "closed, 0 failed",
+            2,
+        ),
+        (
+            "circuit_breaker: {failure_threshold: 1, timeout: 30s, ramp: 0s}, quota: {rpm: 6}",
+            "open for 30s",
+            0,
+        ),
+        (
+            "circuit_breaker: {failure_threshold: 1, timeout: 30s, ramp: 0s}, quota: {rpm: 5}, concurrency: {max_concurrency: 3}",
+            "open for 30s",
+            2,
+        ),
     ] {
         let rig = Rig::new(&with(&format!("{BREAKER}, quota: {{rpm: 5}}")));
         rig.upstreams.next("a", [ok().after_ms(250), status(500)]);
         rig.tell(ask()).await;
         rig.tell(ask()).await;
         rig.swap(&with(changed));
-        assert_eq!(rig.circuit("a"), "closed, 0 failed", "{changed}");
-        assert_eq!(rig.target("a").quota[0].used, 0);
+        assert_eq!(rig.circuit("a"), circuit, "{changed}");
+        assert_eq!(rig.target("a").quota[0].used, used, "{changed}");
         assert_eq!(
             samples(&rig, "a"),
             [("m".to_owned(), 250, 1)],
             "the same upstream is as fast as it was"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_provider_lists_or_costs_makes_it_no_other_upstream() {
+    let yaml = fallback(&format!("{{virtual_key: a, {BREAKER}, quota: {{rpm: 5}}}}, b"));
+    let rig = Rig::new(&yaml);
+    rig.upstreams.next("a", [status(500)]);
+    rig.tell(ask()).await;
+    rig.swap(&yaml.replace(
+        "id: a,",
+        "id: a, models: [m], prices: {m: {input_per_m: 1, output_per_m: 2}},",
+    ));
+    assert_eq!(rig.circuit("a"), "open for 30s");
+    assert_eq!(rig.target("a").quota[0].used, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_answers_leaves_the_probe_place_to_the_next() {
+    let rig = Rig::new(&fallback(&format!("{{virtual_key: a, {BREAKER}}}")));
+    rig.upstreams
+        .next("a", [status(503), streams([say(WORD), wait(600), say(STOP)])]);
+    rig.tell(ask()).await;
+    seconds(30).await;
+    let stream = rig.begin(ask().stream()).await;
+    settle().await;
+    assert_eq!(rig.circuit("a"), "half-open", "its verdict comes at its end");
+    assert_eq!(rig.tell(ask()).await, "200 by a after 1");
+    assert_eq!(rig.circuit("a"), "closed, 0 failed");
+    stream.abort();
 }
 
 #[tokio::test(start_paused = true)]
