@@ -163,24 +163,36 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         plan.error = Some(plan.nobody(snapshot, left_out, asked.caller));
         return Ok(plan);
     }
-    sift(&mut plan, order.legs, snapshot, asked.call, &estimate, clock, now);
+    let moment = Moment {
+        snapshot,
+        call: asked.call,
+        estimate: &estimate,
+        clock,
+        now,
+    };
+    sift(&mut plan, order.legs, &moment);
     if let Some(willing) = plan.legs.get_mut(..plan.willing) {
         ramp_up(willing, snapshot, now, &mut dice);
     }
     Ok(plan)
 }
 
+/// What legs are looked at with.
+struct Moment<'a> {
+    snapshot: &'a Snapshot,
+    call: &'a Call,
+    /// Of the prompt's tokens; made once, and only if somebody asks.
+    estimate: &'a dyn Deref<Target = u64>,
+    clock: &'a dyn Clock,
+    now: Instant,
+}
+
 /// Drops the legs that cannot be asked now. What is only left alone for a while comes back when nothing else remains: the
 /// answer to "everything is down" is found out by asking.
-fn sift(
-    plan: &mut Plan,
-    legs: Vec<Leg>,
-    snapshot: &Snapshot,
-    call: &Call,
-    estimate: &dyn Deref<Target = u64>,
-    clock: &dyn Clock,
-    now: Instant,
-) {
+fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
+    let Moment {
+        snapshot, clock, now, ..
+    } = *moment;
     let mut resting: Vec<(Leg, Hindered, Option<Instant>)> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
     let mut out_of_quota: Vec<Option<Instant>> = Vec::new();
@@ -194,7 +206,7 @@ fn sift(
                 too_small_for_all = false;
                 Some(reason.clone())
             }
-            Ok(_) => too_small(target, &leg, call, estimate),
+            Ok(_) => too_small(target, &leg, moment),
         };
         if let Some(text) = fixed {
             reasons.push(format!("{}: {text}", target.name));
@@ -272,14 +284,14 @@ fn ramp_up(legs: &mut [Leg], snapshot: &Snapshot, now: Instant, dice: &mut dyn R
 }
 
 /// Whether the prompt is surely too long for the model's window.
-fn too_small(target: &Target, leg: &Leg, call: &Call, estimate: &dyn Deref<Target = u64>) -> Option<String> {
+fn too_small(target: &Target, leg: &Leg, moment: &Moment<'_>) -> Option<String> {
     let window = target.facts(&leg.model)?.context_window?;
-    let at_most = u64::try_from(call.prompt_bytes).ok()? / 4;
+    let at_most = u64::try_from(moment.call.prompt_bytes).ok()? / 4;
     if at_most / SURELY <= window {
         return None;
     }
     // Images and other data are part of those bytes, and no text.
-    let estimate: u64 = **estimate;
+    let estimate: u64 = **moment.estimate;
     (estimate / SURELY > window).then(|| {
         format!(
             "the prompt of about {estimate} tokens does not fit the {window} of {}",

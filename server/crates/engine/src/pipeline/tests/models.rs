@@ -6,7 +6,7 @@ use super::{Rig, config, seconds};
 async fn listed(rig: &Rig) -> Vec<String> {
     let models = rig.engine.snapshot().models().await;
     models
-        .into_iter()
+        .iter()
         .map(|model| format!("{} of {}", model.id, model.owned_by))
         .collect()
 }
