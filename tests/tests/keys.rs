@@ -11,7 +11,9 @@ routes:
   fast: {targets: [{virtual_key: demo}]}
   slow: {targets: [{virtual_key: demo}]}
 projects:
-  shop: {route: slow}";
+  shop: {route: slow}
+  a team: {}
+  éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé: {}";
 
 #[tokio::test]
 async fn a_key_is_shown_once_and_revoked_at_once() {
@@ -277,6 +279,11 @@ async fn a_project_or_route_that_cannot_be_is_refused_and_changes_nothing() {
             "route",
             "scenic".to_owned(),
             "\\\"scenic\\\" is no route of this gateway; name one",
+        ),
+        (
+            "project",
+            "club".to_owned(),
+            "\\\"club\\\" is no project of this gateway; name one",
         ),
         ("route", "r".repeat(81), "route must have at most 80 characters"),
         ("route", "fa\nst".to_owned(), "no control characters"),

@@ -40,7 +40,12 @@ impl Services {
         };
         let now = self.clock.now_ms();
         let expires_at_ms = new.expires_at.map(|at| check_expiry(at, now)).transpose()?;
-        let project = new.project.as_deref().map(check_project).transpose()?.flatten();
+        let project = new
+            .project
+            .as_deref()
+            .map(|project| self.check_project(project))
+            .transpose()?
+            .flatten();
         let route = new
             .route
             .as_deref()
@@ -98,7 +103,11 @@ impl Services {
             name,
             scopes,
             expires_at_ms,
-            project: change.project.as_deref().map(check_project).transpose()?,
+            project: change
+                .project
+                .as_deref()
+                .map(|project| self.check_project(project))
+                .transpose()?,
             route: change
                 .route
                 .as_deref()
@@ -117,6 +126,21 @@ impl Services {
         }
         let outcome = self.store.revoke_key(id, self.clock.now_ms(), self.no_admin()).await?;
         self.changed(outcome, id, principal, "key revoked")
+    }
+
+    /// Empty is none. Where projects are configured, the calls of a key of another one would be refused.
+    fn check_project(&self, project: &str) -> Result<Option<String>, Refusal> {
+        let project = check_label("project", project)?;
+        if let Some(project) = &project
+            && !self.engine.snapshot().takes_project(project)
+        {
+            let message = format!(
+                "\"{project}\" is no project of this gateway; name one that stands under `projects` in its configuration, or \
+                 leave it empty for none"
+            );
+            return Err(Refusal::invalid("invalid_request", message).with_param("project"));
+        }
+        Ok(project)
     }
 
     /// Empty is none. With a name that is no route, each of the key's calls would be refused.
@@ -174,11 +198,6 @@ fn check_name(name: &str) -> Result<String, Refusal> {
         return Err(Refusal::invalid("invalid_request", message).with_param("name"));
     }
     Ok(name.to_owned())
-}
-
-/// Any name will do: rules may know projects that the configuration does not list. Empty is none.
-fn check_project(project: &str) -> Result<Option<String>, Refusal> {
-    check_label("project", project)
 }
 
 fn check_label(field: &str, text: &str) -> Result<Option<String>, Refusal> {

@@ -392,7 +392,7 @@ fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Vec<bool>>
 /// Where projects are configured, a key of another one is not let through: its allow-list may just have been renamed.
 fn known_project(snapshot: &Snapshot, caller: &Caller) -> Result<(), Error> {
     match &caller.project {
-        Some(name) if !snapshot.projects.is_empty() && !snapshot.projects.contains_key(name) => {
+        Some(name) if !snapshot.takes_project(name) => {
             let message = format!("this key belongs to project {name}, which is not configured");
             Err(Error::new(Kind::NotAllowed, message))
         }

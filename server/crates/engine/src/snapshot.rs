@@ -146,6 +146,12 @@ impl Snapshot {
         self.routes.iter().any(|route| route.name == name)
     }
 
+    /// Whether a key may belong to this project: any, where none is configured.
+    #[must_use]
+    pub fn takes_project(&self, name: &str) -> bool {
+        self.projects.is_empty() || self.projects.contains_key(name)
+    }
+
     /// Every route's name, the default first.
     pub fn route_names(&self) -> impl Iterator<Item = &str> {
         self.routes.iter().map(|route| route.name.as_str())
