@@ -26,7 +26,7 @@ use crate::http::probes::{self, Readiness};
 use crate::http::{fallback, layers};
 use crate::observe::metrics::Metrics;
 use crate::state::{AppState, Components};
-use crate::upstream::Reqwest;
+use crate::upstream::HttpTransport;
 use crate::{dashboard, data};
 use anyhow::Context;
 use axum::Router;
@@ -59,7 +59,7 @@ pub struct Running {
     pub first_key: Option<FirstKey>,
     state: AppState,
     cores: Cores,
-    transport: Arc<Reqwest>,
+    transport: Arc<HttpTransport>,
     demo: Arc<DemoTransport>,
     /// Held for as long as this gateway uses its folder.
     _alone: File,
@@ -112,7 +112,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
     let first_key = first_key::create(&store, settings.master_key.is_some(), clock.as_ref()).await?;
 
     let metrics = Arc::new(Metrics::new());
-    let transport = Arc::new(Reqwest::default());
+    let transport = Arc::new(HttpTransport::new(env));
     let demo = Arc::new(DemoTransport::new(pace));
     let parts = Parts {
         env,
@@ -283,6 +283,7 @@ impl Running {
         self.cores
             .drain(self.state.settings.drain_timeout, || self.state.engine.stop())
             .await;
+        self.transport.close();
         if !self.records.close().await {
             tracing::warn!("some records were not written before the end; they are on the spool");
         }

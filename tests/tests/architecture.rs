@@ -67,7 +67,7 @@ fn rooms_are_free_of_what_is_not_theirs() {
         ("switchyard-engine", &["axum", "sqlx", "reqwest"]),
         ("switchyard-store", &["axum", "reqwest"]),
         ("switchyard-api", &["tokio", "axum", "sqlx", "leptos"]),
-        ("switchyard", &["sqlx"]),
+        ("switchyard", &["sqlx", "reqwest"]),
     ] {
         let has = dependencies(&metadata, package);
         for name in never {

@@ -1,4 +1,4 @@
-//! What the project's commands do: `cargo xtask run`, `build`, `test`, `dev`.
+//! What the project's commands do: `cargo xtask run`, `build`, `test`, `dev`, `bench`.
 //!
 //! They start from a clean clone on a machine that has Rust and Node. What else is needed is installed by the step
 //! that needs it, and each such step says so in one line.
@@ -8,6 +8,7 @@
     reason = "a command line tool talks to its terminal"
 )]
 
+mod bench;
 mod build;
 mod dev;
 mod npm;
@@ -53,6 +54,8 @@ enum Command {
         #[arg(last = true)]
         args: Vec<OsString>,
     },
+    /// Measure what a request costs, beside nginx
+    Bench(bench::Options),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Web => web::build(&project, web::Mode::Shipped),
         Command::Test(options) => test::test(&project, &options),
         Command::Dev { args } => dev::dev(&project, &args),
+        Command::Bench(options) => bench::bench(&project, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! What the engine needs of the world outside, as traits.
 //!
-//! The engine decides; these do. Each has one real implementation (reqwest under [`Transport`], the store under the
-//! rest), and tests put their own in.
+//! The engine decides; these do. Each has one real implementation (the gateway's HTTP client under [`Transport`], the store
+//! under the rest), and tests put their own in.
 
 use crate::record::RequestRecord;
 use bytes::Bytes;

@@ -100,20 +100,19 @@ impl Router {
     pub fn order(&self, start: RouteId, facts: &Facts<'_>, world: &dyn World, rng: &mut dyn RngCore) -> Order {
         let mut walk = Walk {
             order: Order::default(),
+            ordered: vec![false; world.targets()],
             why: vec![None; world.targets()],
         };
         self.unroll(start, facts, world, rng, &mut walk);
-        let Walk { mut order, why } = walk;
-        let ordered: Vec<TargetId> = order.legs.iter().map(|leg| leg.target).collect();
-        order.left_out = (0..world.targets())
-            .map(TargetId)
-            .filter(|target| !ordered.contains(target))
-            .map(|target| {
-                (
-                    target,
-                    why.get(target.0).copied().flatten().unwrap_or(LeftOut::NotInRoute),
-                )
-            })
+        let Walk {
+            mut order,
+            ordered,
+            why,
+        } = walk;
+        let targets = ordered.into_iter().zip(why).enumerate();
+        order.left_out = targets
+            .filter(|(_, (ordered, _))| !ordered)
+            .map(|(target, (_, why))| (TargetId(target), why.unwrap_or(LeftOut::NotInRoute)))
             .collect();
         order
     }
@@ -133,7 +132,19 @@ impl Router {
         }
         // Rules may be long and prompts large: what could have been reached is looked at only where it matters.
         let reach = std::cell::LazyCell::new(|| route.strategy.reach(&facts, &view));
-        for (index, place) in route.places.iter().enumerate().filter(|(i, _)| !places.contains(i)) {
+        let mut ranked = vec![false; route.places.len()];
+        for place in &places {
+            if let Some(ranked) = ranked.get_mut(*place) {
+                *ranked = true;
+            }
+        }
+        let passed_over = route
+            .places
+            .iter()
+            .enumerate()
+            .zip(ranked)
+            .filter(|(_, ranked)| !ranked);
+        for ((index, place), _) in passed_over {
             match place.to {
                 _ if unpriced.contains(&index) => self.leave_out(&view, index, LeftOut::Unpriced, walk),
                 // It was meant and cannot serve: unrolled, it names no target, and says why.
@@ -146,8 +157,12 @@ impl Router {
             match place.to {
                 To::Route(inner) => self.unroll(RouteId(inner), &facts, world, rng, walk),
                 To::Target(target) => {
+                    let again = walk
+                        .ordered
+                        .get_mut(target)
+                        .is_none_or(|seen| std::mem::replace(seen, true));
                     let target = TargetId(target);
-                    if !walk.order.legs.iter().any(|leg| leg.target == target) {
+                    if !again {
                         walk.order.legs.push(Leg {
                             target,
                             route: id,
@@ -203,6 +218,8 @@ fn below(config: &Config, start: usize) -> impl Iterator<Item = &crate::config::
 
 struct Walk {
     order: Order,
+    /// By target: whether it stands in the order.
+    ordered: Vec<bool>,
     /// By target.
     why: Vec<Option<LeftOut>>,
 }

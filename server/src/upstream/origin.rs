@@ -1,0 +1,83 @@
+//! Where a request goes: what decides which connections it may use.
+
+use super::fault;
+use http::uri::{Authority, PathAndQuery, Uri};
+use http::{HeaderMap, HeaderValue, header};
+use switchyard_engine::ports::TransportError;
+
+/// Scheme and authority. The way there, direct or through a proxy, follows from it: the proxies of one transport never
+/// change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    pub(super) secure: bool,
+    authority: Authority,
+}
+
+impl Origin {
+    pub(super) fn of(uri: &Uri) -> Result<Self, TransportError> {
+        let secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(fault::connect("the address begins with neither http:// nor https://")),
+        };
+        let authority = uri
+            .authority()
+            .ok_or_else(|| fault::connect("the address names no host"))?;
+        // A user's name and password are no part of where something is, and travel in headers only.
+        let authority = match authority.as_str().rsplit_once('@') {
+            None => authority.clone(),
+            Some((_, place)) => Authority::try_from(place).map_err(|_| fault::connect("the address names no host"))?,
+        };
+        Ok(Self { secure, authority })
+    }
+
+    /// A name or an address, as the resolver takes it: IPv6 without brackets.
+    pub(super) fn host(&self) -> &str {
+        self.authority.host().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        let usual = if self.secure { 443 } else { 80 };
+        self.authority.port_u16().unwrap_or(usual)
+    }
+
+    /// With its port, always: the form in which a proxy is asked for a tunnel.
+    pub(super) fn with_port(&self) -> String {
+        format!("{}:{}", self.authority.host(), self.port())
+    }
+
+    /// Puts a `Host` header in, if the caller has none of its own: without the port where it is the usual one.
+    pub(super) fn name_host(&self, headers: &mut HeaderMap) {
+        let usual = if self.secure { 443 } else { 80 };
+        let name = match self.authority.port_u16() {
+            Some(port) if port != usual => self.authority.as_str(),
+            _ => self.authority.host(),
+        };
+        if let header::Entry::Vacant(vacant) = headers.entry(header::HOST)
+            && let Ok(name) = HeaderValue::from_str(name)
+        {
+            vacant.insert(name);
+        }
+    }
+
+    /// The whole address again, as HTTP/2 and proxies of plain HTTP want it.
+    pub(super) fn absolute(&self, uri: &Uri) -> Uri {
+        let scheme = if self.secure { "https" } else { "http" };
+        let built = Uri::builder()
+            .scheme(scheme)
+            .authority(self.authority.clone())
+            .path_and_query(path(uri))
+            .build();
+        built.unwrap_or_else(|_| uri.clone())
+    }
+}
+
+/// The address as a server of HTTP/1.1 wants it: path and query.
+pub(super) fn relative(uri: &Uri) -> Uri {
+    Uri::from(path(uri))
+}
+
+fn path(uri: &Uri) -> PathAndQuery {
+    let path = uri.path_and_query().cloned();
+    path.unwrap_or_else(|| PathAndQuery::from_static("/"))
+}
