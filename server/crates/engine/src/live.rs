@@ -5,21 +5,26 @@
 //! the probe's place back. The state machines themselves are pure and stand in `switchyard_core`; here they get a lock, a
 //! clock and a queue. The lock is the target's own and is never held over an await.
 
+mod pass;
+mod slots;
+
+pub(crate) use pass::{Failed, Pass};
+
 use crate::ports::Clock;
+use slots::Slots;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use switchyard_core::breaker::{Admission, Breaker, Change, Policy, Refused, State, Verdict};
+use switchyard_core::breaker::{Breaker, Change, Policy, Refused, State};
 use switchyard_core::config::{self, Concurrency, Credential, Provider, ProviderKind};
 use switchyard_core::env::Template;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::health::{Health, Outcomes};
 use switchyard_core::hold::{Hold, Rule};
-use switchyard_core::quota::{Limits, Taken, Use, Used, Windows};
+use switchyard_core::quota::{Limits, Use, Used, Windows};
 use switchyard_core::ramp;
 use switchyard_core::samples::Latencies;
 use switchyard_core::tally::Tally;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// When to try again while a probe is under way.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
@@ -109,14 +114,6 @@ impl Benched {
             Self::Limited => "it is parked after a 429",
         }
     }
-}
-
-/// A limit on calls at once, with a queue that is first in, first out.
-struct Slots {
-    most: u32,
-    queue: u32,
-    semaphore: Arc<Semaphore>,
-    waiting: AtomicU32,
 }
 
 /// Why a target should not be asked now.
@@ -544,196 +541,6 @@ impl Vitals {
     }
 }
 
-impl Slots {
-    fn new(concurrency: Concurrency) -> Self {
-        let most = usize::try_from(concurrency.most).unwrap_or(Semaphore::MAX_PERMITS);
-        Self {
-            most: concurrency.most,
-            queue: concurrency.queue,
-            semaphore: Arc::new(Semaphore::new(most)),
-            waiting: AtomicU32::new(0),
-        }
-    }
-
-    /// What fills it, if nobody else may wait.
-    fn full(&self) -> Option<String> {
-        let full = self.semaphore.available_permits() == 0 && self.waiting.load(Ordering::Relaxed) >= self.queue;
-        full.then(|| {
-            format!(
-                "{} calls under way and {} waiting, as many as it may have",
-                self.most, self.queue
-            )
-        })
-    }
-
-    async fn acquire(
-        &self,
-        target: &str,
-        deadline: Option<tokio::time::Instant>,
-    ) -> Result<OwnedSemaphorePermit, Error> {
-        if let Ok(slot) = Arc::clone(&self.semaphore).try_acquire_owned() {
-            return Ok(slot);
-        }
-        let saturated = |why: String| Error {
-            retry_after: Some(Duration::from_secs(1)),
-            ..Error::new(Kind::Saturated, why)
-        };
-        let _place = Waiting::begin(self).ok_or_else(|| {
-            saturated(format!(
-                "{target} has {} calls under way and {} waiting, as many as it may have",
-                self.most, self.queue
-            ))
-        })?;
-        let slot = Arc::clone(&self.semaphore).acquire_owned();
-        let waited = match deadline {
-            None => Ok(slot.await),
-            Some(at) => tokio::time::timeout_at(at, slot).await,
-        };
-        match waited {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) | Err(_) => Err(saturated(format!(
-                "no slot of {target} became free before the request's time was over"
-            ))),
-        }
-    }
-}
-
-/// A place in the queue, given back whatever ends the wait.
-struct Waiting<'s>(&'s AtomicU32);
-
-impl<'s> Waiting<'s> {
-    fn begin(slots: &'s Slots) -> Option<Self> {
-        let taken = slots
-            .waiting
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
-                (waiting < slots.queue).then_some(waiting + 1)
-            });
-        taken.ok().map(|_| Self(&slots.waiting))
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A call's leave, until it has ended. Dropped without a word (the client went away), it proves nothing for or against the
-/// target, and gives everything back.
-pub(crate) struct Pass {
-    live: Arc<Live>,
-    admission: Option<Admission>,
-    taken: Option<Taken>,
-    slot: Option<OwnedSemaphorePermit>,
-    flying: bool,
-    pub(crate) credential: usize,
-    began: Instant,
-    model: String,
-    /// Used in the end, as far as it is known.
-    tokens: Option<u64>,
-}
-
-impl Pass {
-    pub(crate) fn begin(&mut self, credential: usize, model: &str) {
-        self.credential = credential;
-        model.clone_into(&mut self.model);
-        self.began = now();
-    }
-
-    /// The call was answered, or its stream has brought content: its speed is known.
-    pub(crate) fn answered(&mut self, latency: Duration) {
-        let now = now();
-        if let (Some(admission), Some(mut breaker)) = (&mut self.admission, self.live.breaker()) {
-            breaker.yield_place(admission);
-        }
-        let mut inner = self.live.lock();
-        inner.latencies.add(&self.model, latency, now);
-        inner.outcomes.add(true, latency, now);
-        // An answer to a call that began before the 429 says nothing about it.
-        if inner.parked_at.is_none_or(|at| at <= self.began) {
-            inner.park.clear();
-            inner.parked_at = None;
-        }
-        let bench = inner.credentials.get_mut(self.credential);
-        if let Some(bench) = bench.filter(|bench| bench.refused_at.is_none_or(|at| at <= self.began)) {
-            bench.hold.clear();
-        }
-    }
-
-    pub(crate) fn used(&mut self, tokens: Option<u64>) {
-        self.tokens = tokens.or(self.tokens);
-    }
-
-    /// The answer is whole.
-    pub(crate) fn complete(mut self, tokens: Option<u64>) {
-        self.used(tokens);
-        self.settle(Verdict::Success);
-    }
-
-    /// The call failed, or its stream was cut. `own_time`: it was this call that used up the request's time.
-    pub(crate) fn failed(mut self, error: &Error, own_time: bool) -> Failed {
-        let now = now();
-        let verdict = judge(error, own_time);
-        // What brought no answer has used nothing; the request itself counts. Of one that hung nobody knows what it used.
-        if !matches!(error.kind, Kind::Timeout | Kind::Deadline) {
-            self.tokens = self.tokens.or(Some(0));
-        }
-        if verdict == Verdict::Failure || matches!(error.kind, Kind::RateLimit | Kind::Quota) {
-            self.live.lock().outcomes.add(false, Duration::ZERO, now);
-        }
-        let (credential, hint) = (self.credential, error.retry_after);
-        let benched = match (error.kind, error.status) {
-            (Kind::Auth, Some(401)) => self.live.bench(credential, None, Rule::BENCH, Benched::Refused, now),
-            (Kind::Quota, _) => self.live.bench(credential, hint, Rule::BENCH, Benched::Spent, now),
-            (Kind::RateLimit, _) => self.live.bench(credential, hint, Rule::PARK, Benched::Limited, now),
-            _ => false,
-        };
-        if !benched && matches!(error.kind, Kind::RateLimit | Kind::Quota) {
-            let mut inner = self.live.lock();
-            inner.park.put(Rule::PARK, error.retry_after, now);
-            inner.parked_at = Some(now);
-            inner.park_reason = if error.kind == Kind::Quota {
-                "it is parked: what may be spent there is used up"
-            } else {
-                "it is parked after a 429"
-            };
-        }
-        self.settle(verdict);
-        if benched { Failed::Benched } else { Failed::Plain }
-    }
-
-    fn settle(&mut self, verdict: Verdict) {
-        let now = now();
-        let admission = self.admission.take();
-        let change = admission.and_then(|admission| self.live.breaker()?.settle(admission, verdict, now));
-        // It has just been seen to fail: the first look behind it is one interval away.
-        if matches!(change, Some(Change::Opened { .. })) {
-            self.live.lock().verified = Some(now);
-        }
-        // Of a call that nobody waited for it is not known what it used: the estimate stands.
-        if let (Some(taken), Some(tokens)) = (self.taken.take(), self.tokens)
-            && let Some(mut quota) = self.live.quota()
-        {
-            quota.settle(taken, tokens, now);
-        }
-        self.live.tell(change.as_ref());
-        self.slot = None;
-        if std::mem::take(&mut self.flying) {
-            self.live.in_flight.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        self.settle(if std::thread::panicking() {
-            Verdict::Failure
-        } else {
-            Verdict::Neutral
-        });
-    }
-}
-
 /// What this call asks of the limit that refuses it.
 fn wanted(used: &Used, tokens: u64) -> u64 {
     if used.limit.starts_with('t') { tokens } else { 1 }
@@ -763,39 +570,4 @@ const fn shut(until: Option<Instant>) -> &'static str {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a failed call did to its credential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failed {
-    Plain,
-    /// It was taken out of service, and has a sibling that may be asked at once.
-    Benched,
-}
-
-/// What a failure says about the target's health. Limits, credentials and prompts that are too long say nothing; an answer
-/// that refuses the request shows that the target lives.
-fn judge(error: &Error, own_time: bool) -> Verdict {
-    match error.kind {
-        Kind::Connect | Kind::Timeout | Kind::Broken | Kind::ServerError | Kind::BadAnswer | Kind::Cut => {
-            Verdict::Failure
-        }
-        Kind::Deadline if own_time => Verdict::Failure,
-        Kind::Unexpected if error.status.is_some_and(|status| status < 400) => Verdict::Failure,
-        Kind::Refused | Kind::NotFound | Kind::Unexpected => Verdict::Success,
-        Kind::Deadline
-        | Kind::RateLimit
-        | Kind::Quota
-        | Kind::Auth
-        | Kind::ContextLength
-        | Kind::InvalidRequest
-        | Kind::RequestTooLarge
-        | Kind::ModelNotFound
-        | Kind::NotAllowed
-        | Kind::NoTarget
-        | Kind::BreakerOpen
-        | Kind::Saturated
-        | Kind::OverQuota
-        | Kind::Internal => Verdict::Neutral,
-    }
 }

@@ -3,32 +3,25 @@
 //! A pure look at the snapshot, the request and the moment: the dry run makes the same plan as the real call and then stops.
 //! Dice are thrown from the request's id, so that both get the same when they carry the same id.
 
+mod asked;
+mod words;
+
 use crate::live::{Hindered, now, wall_ms};
 use crate::ports::Clock;
 use crate::request::Caller;
 use crate::snapshot::{Snapshot, Target};
+use asked::{Headers, SESSION_HEADER, USER_HEADER, identity, known_project, metadata, only_of, project_only, route_of};
 use http::HeaderMap;
 use rand::{Rng, RngCore};
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 use switchyard_core::catalog::{Work, WorkKind};
-use switchyard_core::config::Mode;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::health::Health;
-use switchyard_core::routing::{self, Facts, Fields, LeftOut, Leg, RouteId, Serves, TargetId, World, is_virtual};
+use switchyard_core::routing::{self, Facts, LeftOut, Leg, RouteId, Serves, TargetId, World};
 use switchyard_providers::{Call, Surface};
 
-const ROUTE_HEADER: &str = "x-gateway-route";
-const ONLY_HEADER: &str = "x-gateway-only";
-const METADATA_HEADER: &str = "x-gateway-metadata";
-const SESSION_HEADER: &str = "x-session-id";
-const USER_HEADER: &str = "x-user-id";
-/// Longest identity that a caller may assert; longer ones are ignored.
-const LONGEST_IDENTITY: usize = 256;
-const MOST_METADATA: usize = 32;
-const LONGEST_METADATA: usize = 4 << 10;
 /// When to try again where that may be at any moment.
 const SOON: Duration = Duration::from_secs(1);
 /// A model's window is believed to be too small only when the estimate is this many times as large: it is but an estimate.
@@ -313,150 +306,6 @@ fn work(call: &Call, exact: impl Fn() -> Option<u64>) -> Work {
     }
 }
 
-// === What the request says about routing ===
-
-fn route_of(snapshot: &Snapshot, asked: &Asked<'_>, model: &str) -> Result<(RouteId, &'static str), Error> {
-    let names = || snapshot.route_names().collect::<Vec<_>>().join(", ");
-    if let Some(name) = is_virtual(model) {
-        return snapshot.router.find(name).map(|route| (route, "model")).ok_or_else(|| {
-            let message = format!("there is no route {name}; routes here: {}", names());
-            Error::new(Kind::ModelNotFound, message).with_param("model")
-        });
-    }
-    if let Some(value) = asked.headers.get(ROUTE_HEADER) {
-        let name = value.to_str().unwrap_or_default().trim();
-        let name = is_virtual(name).unwrap_or(name);
-        return snapshot
-            .router
-            .find(name)
-            .map(|route| (route, "header"))
-            .ok_or_else(|| {
-                let message = format!("X-Gateway-Route names no route: {name:?}; routes here: {}", names());
-                Error::new(Kind::InvalidRequest, message).with_param("X-Gateway-Route")
-            });
-    }
-    let project = asked
-        .caller
-        .project
-        .as_ref()
-        .and_then(|name| snapshot.projects.get(name));
-    let bound = [
-        (asked.caller.route.as_ref(), "key"),
-        (project.and_then(|project| project.route.as_ref()), "project"),
-    ];
-    for (name, by) in bound {
-        let Some(name) = name else { continue };
-        return snapshot.router.find(name).map(|route| (route, by)).ok_or_else(|| {
-            let message = format!(
-                "this key is bound to route {name}, which is not configured; routes here: {}",
-                names()
-            );
-            Error::new(Kind::NoTarget, message)
-        });
-    }
-    Ok((RouteId::DEFAULT, "default"))
-}
-
-/// The targets that `X-Gateway-Only` lists, by position.
-fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Vec<bool>>, Error> {
-    let values: Vec<&str> = headers
-        .get_all(ONLY_HEADER)
-        .iter()
-        .map(|value| value.to_str().unwrap_or_default())
-        .collect();
-    if values.is_empty() {
-        return Ok(None);
-    }
-    let wrong = |message: String| Error::new(Kind::InvalidRequest, message).with_param("X-Gateway-Only");
-    let mut only = vec![false; snapshot.targets.len()];
-    let names = values.iter().flat_map(|value| value.split(',')).map(str::trim);
-    for name in names.filter(|name| !name.is_empty()) {
-        let position = snapshot.targets.iter().position(|target| target.name == name);
-        let Some(allowed) = position.and_then(|position| only.get_mut(position)) else {
-            let known: Vec<&str> = snapshot.targets.iter().map(|target| target.name.as_str()).collect();
-            let message = format!(
-                "X-Gateway-Only names no configured target: {name:?}; targets here: {}",
-                known.join(", ")
-            );
-            return Err(wrong(message));
-        };
-        *allowed = true;
-    }
-    if !only.contains(&true) {
-        let message = "X-Gateway-Only is empty: list the targets that may answer, or leave it out";
-        return Err(wrong(message.to_owned()));
-    }
-    Ok(Some(only))
-}
-
-/// Where projects are configured, a key of another one is not let through: its allow-list may just have been renamed.
-fn known_project(snapshot: &Snapshot, caller: &Caller) -> Result<(), Error> {
-    match &caller.project {
-        Some(name) if !snapshot.takes_project(name) => {
-            let message = format!("this key belongs to project {name}, which is not configured");
-            Err(Error::new(Kind::NotAllowed, message))
-        }
-        Some(_) | None => Ok(()),
-    }
-}
-
-fn project_only(snapshot: &Snapshot, caller: &Caller) -> Option<Vec<bool>> {
-    let only = snapshot.projects.get(caller.project.as_ref()?)?.only.as_ref()?;
-    Some(
-        snapshot
-            .targets
-            .iter()
-            .map(|target| only.contains(&target.name))
-            .collect(),
-    )
-}
-
-/// `X-Gateway-Metadata`: a small flat JSON object.
-fn metadata(headers: &HeaderMap) -> Result<BTreeMap<String, String>, Error> {
-    let Some(value) = headers.get(METADATA_HEADER) else {
-        return Ok(BTreeMap::new());
-    };
-    let wrong = |must: &str| {
-        Error::new(Kind::InvalidRequest, format!("X-Gateway-Metadata {must}")).with_param("X-Gateway-Metadata")
-    };
-    if value.len() > LONGEST_METADATA {
-        return Err(wrong(&format!("must not be longer than {LONGEST_METADATA} bytes")));
-    }
-    let fields: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(value.as_bytes()).map_err(|_| wrong("must be a JSON object"))?;
-    if fields.len() > MOST_METADATA {
-        return Err(wrong(&format!("must not have more than {MOST_METADATA} entries")));
-    }
-    let mut metadata = BTreeMap::new();
-    for (name, value) in fields {
-        let text = match value {
-            serde_json::Value::String(text) => text,
-            serde_json::Value::Bool(_) | serde_json::Value::Number(_) => value.to_string(),
-            serde_json::Value::Null => continue,
-            serde_json::Value::Array(_) | serde_json::Value::Object(_) => {
-                return Err(wrong(&format!("must hold plain values only; \"{name}\" is none")));
-            }
-        };
-        metadata.insert(name, text);
-    }
-    Ok(metadata)
-}
-
-/// What a caller says about itself; ignored when it cannot be a name.
-fn identity<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    let value = headers.get(name)?.to_str().ok()?.trim();
-    let plain = !value.is_empty() && value.len() <= LONGEST_IDENTITY && !value.chars().any(char::is_control);
-    plain.then_some(value)
-}
-
-struct Headers<'a>(&'a HeaderMap);
-
-impl Fields for Headers<'_> {
-    fn value(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.to_str().ok()
-    }
-}
-
 /// The gateway, as routing may see it for one request.
 struct RequestWorld<'a> {
     snapshot: &'a Snapshot,
@@ -509,75 +358,5 @@ impl World for RequestWorld<'_> {
         } else {
             None
         }
-    }
-}
-
-// === Words ===
-
-impl Plan {
-    fn words(&self, snapshot: &Snapshot, route: RouteId, why: LeftOut, caller: &Caller) -> String {
-        let mode = snapshot.route(route).map(|route| &route.strategy.mode);
-        match why {
-            LeftOut::Model => format!("does not serve model {}", self.model),
-            LeftOut::NoModel => format!(
-                "route {} says no model for it, and none was asked for but the route itself",
-                self.route
-            ),
-            LeftOut::NotNamed => match mode {
-                Some(Mode::Single) => "mode single uses the first target only".to_owned(),
-                Some(mode) if mode.is_named() => format!("mode {} names others for this request", mode.as_str()),
-                _ => "another target was named for this request".to_owned(),
-            },
-            LeftOut::NotInRoute => format!("is not part of route {}", self.route),
-            LeftOut::Unpriced => format!("no price is known for model {}", self.model),
-            LeftOut::Header => "X-Gateway-Only does not list it".to_owned(),
-            LeftOut::Project => format!(
-                "project {} may not use it",
-                caller.project.as_deref().unwrap_or_default()
-            ),
-        }
-    }
-
-    /// Why routing names nobody.
-    fn nobody(&self, snapshot: &Snapshot, left_out: &[(TargetId, LeftOut)], caller: &Caller) -> Error {
-        let any = |what: LeftOut| left_out.iter().any(|(_, why)| *why == what);
-        if any(LeftOut::Header) {
-            let message = format!("X-Gateway-Only leaves no target that serves the model {}", self.model);
-            return Error::new(Kind::InvalidRequest, message).with_param("X-Gateway-Only");
-        }
-        if any(LeftOut::Project) {
-            let message = format!(
-                "project {} may use no target that serves the model {}",
-                caller.project.as_deref().unwrap_or_default(),
-                self.model
-            );
-            return Error::new(Kind::NotAllowed, message);
-        }
-        let message = if any(LeftOut::Unpriced) {
-            format!(
-                "no target has a known price for the model {}, and unpriced_strategy is skip",
-                self.model
-            )
-        } else if any(LeftOut::NoModel) {
-            format!(
-                "route {} does not say which model to ask for; give it or its targets a `model`, or name one and the \
-                 route in X-Gateway-Route",
-                self.route
-            )
-        } else {
-            self.unknown_model(snapshot)
-        };
-        Error::new(Kind::ModelNotFound, message).with_param("model")
-    }
-
-    fn unknown_model(&self, snapshot: &Snapshot) -> String {
-        let mut known: Vec<&str> = snapshot.targets.iter().flat_map(|target| target.names()).collect();
-        known.dedup();
-        let shown = known.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        let more = if known.len() > 8 { ", …" } else { "" };
-        format!(
-            "no configured target serves the model {}; served here: {shown}{more}",
-            self.model
-        )
     }
 }
