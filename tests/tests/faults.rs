@@ -271,7 +271,7 @@ async fn unpark(app: &TestApp, first: &MockUpstream) {
 async fn what_hangs_is_left_when_its_bound_is_over() {
     for kind in [Kind::Pool, Kind::Chain, Kind::Single] {
         let (first, second) = (MockUpstream::start().await, MockUpstream::start().await);
-        let bounds = ", timeout: 400ms, idle_timeout: 400ms";
+        let bounds = ", timeout: 1s, idle_timeout: 1s";
         let app = app(kind, &first.url(), &second.url(), bounds).await;
         for (name, reply, unary, stream) in slow_rows() {
             for (streamed, fate) in [(false, unary), (true, stream)] {
