@@ -211,8 +211,12 @@ pub(crate) fn attribute(headers: &mut http::HeaderMap, attribution: &Attribution
     );
 }
 
-/// The gateway's own share of the time until the head, and what was waited for.
+/// The gateway's own share of the time until the head, and what was waited for. Nothing is said where nothing was measured: a
+/// head that went out before the outcome was known, a dry run that is refused.
 pub(crate) fn time(headers: &mut http::HeaderMap, overhead: Duration, waited: Duration) {
+    if overhead.is_zero() {
+        return;
+    }
     let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
     let written = [
         ("x-gateway-overhead-ms", format!("{:.3}", millis(overhead))),
