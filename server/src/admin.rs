@@ -11,7 +11,7 @@ mod session;
 mod targets;
 
 use crate::auth::{Auth, Principal, require_read};
-use crate::http::layers::no_store;
+use crate::http::headers::no_store;
 use crate::http::{Refusal, fallback};
 use crate::state::AppState;
 use axum::Router;

@@ -16,8 +16,9 @@ pub(crate) mod throttle;
 mod token;
 
 pub(crate) use keys::Keys;
-pub(crate) use layer::{authenticate_page, ip_of, require_data, require_invoke, require_read};
-pub(crate) use principal::{Credential, Principal};
+pub(crate) use layer::{admit, authenticate_page, ip_of, require_data, require_invoke, require_read};
+use principal::Identity;
+pub(crate) use principal::Principal;
 pub(crate) use same_origin::is_same_origin;
 pub(crate) use sessions::{Sessions, cookie_of};
 pub(crate) use token::{Generated, generate_key};
@@ -28,7 +29,6 @@ use http::header::{AUTHORIZATION, HeaderName};
 use std::net::IpAddr;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
-use switchyard_core::scope::Scopes;
 use throttle::Throttles;
 use token::Shape;
 
@@ -47,22 +47,7 @@ pub(crate) struct Auth {
 
 struct MasterKey {
     hash: [u8; 32],
-    id: String,
-}
-
-impl MasterKey {
-    fn principal(&self) -> Principal {
-        Principal {
-            credential: Credential::Master,
-            credential_id: self.id.clone(),
-            subject: "master key".to_owned(),
-            scopes: Scopes::ADMIN,
-            project: None,
-            route: None,
-            session: None,
-            by_cookie: false,
-        }
-    }
+    identity: Arc<Identity>,
 }
 
 impl Auth {
@@ -76,7 +61,7 @@ impl Auth {
                 .collect::<String>();
             Arc::new(MasterKey {
                 hash,
-                id: format!("master-key:{id}"),
+                identity: Identity::of_master_key(format!("master-key:{id}")),
             })
         });
         Self {
@@ -92,24 +77,16 @@ impl Auth {
         self.master.is_some()
     }
 
+    /// Who is calling, if it is a key that is remembered: nearly everybody, and nobody has to wait for anything.
+    pub(crate) fn known(&self, headers: &HeaderMap) -> Option<Principal> {
+        let token = credential(headers)?.ok()?;
+        (token::shape(token) == Shape::Key).then(|| self.keys.known(token))?
+    }
+
     /// Who is calling from `ip`. `None` when no credential came at all.
     pub(crate) async fn authenticate(&self, headers: &HeaderMap, ip: IpAddr) -> Result<Option<Principal>, Refusal> {
-        let by_header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        if let Some(value) = by_header(AUTHORIZATION) {
-            let token = value
-                .get(..7)
-                .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
-                .map(|_| value[7..].trim());
-            return match token {
-                Some(token) if !token.is_empty() => self.by_token(token, ip).await.map(Some),
-                _ => Err(Refusal::unauthenticated(
-                    "invalid_api_key",
-                    "the Authorization header must read `Bearer <key>`",
-                )),
-            };
-        }
-        if let Some(token) = by_header(X_API_KEY).or_else(|| by_header(API_KEY)) {
-            return self.by_token(token.trim(), ip).await.map(Some);
+        if let Some(token) = credential(headers) {
+            return self.by_token(token?, ip).await.map(Some);
         }
         let Some(id) = cookie_of(headers) else { return Ok(None) };
         if self.throttles.is_spent(ip) {
@@ -156,7 +133,7 @@ impl Auth {
     fn by_master_key(&self, token: &str) -> Option<Principal> {
         let master = self.master.as_ref()?;
         let same: bool = token::hash(token).ct_eq(&master.hash).into();
-        same.then(|| master.principal())
+        same.then(|| Arc::clone(&master.identity).into())
     }
 
     /// A session is as good as the credential behind it, each time anew: revoking a key ends what was made from it.
@@ -165,12 +142,27 @@ impl Auth {
             return Ok(None);
         };
         let behind = match &self.master {
-            Some(master) if session.credential_id == master.id => Some(master.principal()),
+            Some(master) if session.credential_id == master.identity.credential_id => {
+                Some(Arc::clone(&master.identity).into())
+            }
             _ => self.keys.find_by_id(&session.credential_id).await?,
         };
-        Ok(behind.map(|principal| Principal {
-            session: Some(session),
-            ..principal
-        }))
+        Ok(behind.map(|principal| principal.with_session(session)))
     }
+}
+
+/// The credential that the headers carry, the first of them that there is.
+fn credential(headers: &HeaderMap) -> Option<Result<&str, Refusal>> {
+    let by_header = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if let Some(value) = by_header(AUTHORIZATION) {
+        let token = value
+            .get(..7)
+            .filter(|scheme| scheme.eq_ignore_ascii_case("bearer "))
+            .map(|_| value[7..].trim())
+            .filter(|token| !token.is_empty());
+        let wrong = || Refusal::unauthenticated("invalid_api_key", "the Authorization header must read `Bearer <key>`");
+        return Some(token.ok_or_else(wrong));
+    }
+    let value = by_header(X_API_KEY).or_else(|| by_header(API_KEY));
+    value.map(|token| Ok(token.trim()))
 }

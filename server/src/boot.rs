@@ -22,14 +22,14 @@ use crate::admin::{self, Services};
 use crate::auth::throttle::Throttles;
 use crate::auth::{Auth, Keys, Sessions};
 use crate::http::client_ip::TrustedProxies;
+use crate::http::fallback;
+use crate::http::front::Front;
 use crate::http::probes::{self, Readiness};
-use crate::http::{fallback, layers};
 use crate::observe::metrics::Metrics;
 use crate::state::{AppState, Components};
 use crate::upstream::HttpTransport;
 use crate::{dashboard, data};
 use anyhow::Context;
-use axum::Router;
 use cores::Cores;
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
@@ -157,7 +157,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         readiness: Readiness::default(),
         proxies,
     });
-    let cores = Cores::start(cores, listener, &router(&state, control), &state)?;
+    let cores = Cores::start(cores, listener, &front(&state, control), &state)?;
     Ok(Running {
         address,
         first_key,
@@ -172,13 +172,13 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
 }
 
 /// The data plane, with everything else behind the bridge.
-fn router(state: &AppState, control: Handle) -> Router {
+fn front(state: &AppState, control: Handle) -> Front {
     let probes = probes::router()
         .method_not_allowed_fallback(fallback::wrong_method)
         .with_state(state.clone());
     let behind = probes.merge(admin::router(state)).merge(dashboard::router(state));
     let app = data::router(state).fallback_service(cores::bridge(control, behind));
-    layers::apply(app, state)
+    Front::new(state.clone(), app)
 }
 
 async fn bind(settings: &Settings) -> anyhow::Result<TcpListener> {

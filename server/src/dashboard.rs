@@ -8,7 +8,7 @@ mod in_process;
 
 use crate::auth::{Principal, authenticate_page};
 use crate::http::fallback;
-use crate::http::layers::no_store;
+use crate::http::headers::no_store;
 use crate::state::AppState;
 use axum::Router;
 use axum::extract::Request;

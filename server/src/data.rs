@@ -12,12 +12,23 @@ use crate::state::AppState;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
+pub(crate) use surface::call;
+use switchyard_providers::Surface;
 
-/// Runs on the cores, where its connections live.
+/// The paths where calls are made. They are on their own, because every request passes here.
+const SURFACES: [(&str, Surface); 2] = [
+    ("/v1/chat/completions", Surface::Chat),
+    ("/v1/embeddings", Surface::Embeddings),
+];
+
+/// The surface that lives there.
+pub(crate) fn surface_at(path: &str) -> Option<Surface> {
+    SURFACES.iter().find(|(at, _)| *at == path).map(|(_, surface)| *surface)
+}
+
+/// Everything but the calls themselves. Runs on the cores, where its connections live.
 pub(crate) fn router(state: &AppState) -> Router {
     let spending = Router::new()
-        .route("/v1/chat/completions", post(surface::chat))
-        .route("/v1/embeddings", post(surface::embeddings))
         // Nothing is spent, and whoever may call may ask what a call would do.
         .route("/v1/route/explain", post(explain::explain))
         .method_not_allowed_fallback(fallback::wrong_method)

@@ -3,3 +3,4 @@
 pub(crate) mod access;
 pub(crate) mod logging;
 pub(crate) mod metrics;
+mod requests;

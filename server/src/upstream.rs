@@ -37,7 +37,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::StreamExt;
 use gather::Gathered;
 use http_body_util::Full;
-use http1::{Frames, Line, Unsent};
+use http1::{Address, Failed, Line};
 use http2::Shared;
 use origin::Origin;
 use pool::{Found, Home, Pools};
@@ -98,16 +98,17 @@ impl Transport for HttpTransport {
 impl Client {
     async fn call(&self, request: Request<Bytes>) -> Result<Response<UpstreamBody>, TransportError> {
         let home = Home::new(self.pools.here()?, Origin::of(request.uri())?);
-        let mut call = self.prepare(request, &home.origin);
+        let call = self.prepare(request, &home.origin);
         loop {
             let (connection, used) = match home.take() {
                 Some(found) => (found, true),
-                None => self.open(&home, &call.uri).await?,
+                // Seldom, and large.
+                None => Box::pin(self.open(&home, call.request.uri())).await?,
             };
             match call.over(connection, &home).await {
                 Ok(response) => return Ok(response),
-                Err((Some(unsent), _)) if used => call.request = *unsent,
-                Err((_, error)) => return Err(error),
+                Err(failed) if failed.unsent && used => {}
+                Err(failed) => return Err(failed.error),
             }
         }
     }
@@ -126,8 +127,7 @@ impl Client {
                 Protocol::Http1 => {
                     home.speaks_http1();
                     drop(turn);
-                    let line = Line::open(dialed.stream, dialed.probe).await?;
-                    Ok((Found::Line(line), false))
+                    Ok((Found::Line(Line::new(dialed.stream, dialed.probe)), false))
                 }
                 Protocol::Http2 => {
                     let place = home.share(Shared::open(dialed.stream).await?);
@@ -140,62 +140,48 @@ impl Client {
         opened.unwrap_or_else(|_| Err(fault::timeout("could not connect", CONNECT_TIMEOUT)))
     }
 
-    fn prepare(&self, request: Request<Bytes>, origin: &Origin) -> Call {
-        let mut request = request.map(Full::new);
-        let uri = request.uri().clone();
+    fn prepare(&self, mut request: Request<Bytes>, origin: &Origin) -> Call {
+        let proxy = self.dialer.proxies.toward(request.uri()).filter(|_| !origin.secure);
         let headers = request.headers_mut();
         if !headers.contains_key(header::ACCEPT) {
             headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         }
-        let own_host = headers.contains_key(header::HOST);
-        let proxy = self.dialer.proxies.toward(&uri).filter(|_| !origin.secure);
         if let Some(credential) = proxy.as_ref().and_then(|proxy| proxy.basic_auth()) {
             headers.insert(header::PROXY_AUTHORIZATION, credential.clone());
         }
         Call {
             request,
-            uri,
-            own_host,
             proxied: proxy.is_some(),
         }
     }
 }
 
-/// A request, and what it must look like on whichever connection it gets.
+/// A request, as it looks whichever connection it gets.
 struct Call {
-    request: Request<Full<Bytes>>,
-    /// The address as it was asked for.
-    uri: Uri,
-    /// The caller names a host of its own.
-    own_host: bool,
+    request: Request<Bytes>,
     /// The first line carries the whole address.
     proxied: bool,
 }
 
 impl Call {
-    async fn over(
-        &mut self,
-        connection: Found,
-        home: &Home,
-    ) -> Result<Response<UpstreamBody>, (Unsent, TransportError)> {
-        let mut request = std::mem::take(&mut self.request);
-        let origin = &home.origin;
+    async fn over(&self, connection: Found, home: &Home) -> Result<Response<UpstreamBody>, Failed> {
+        let (uri, origin) = (self.request.uri(), &home.origin);
         match connection {
             Found::Line(line) => {
-                origin.name_host(request.headers_mut());
-                *request.uri_mut() = if self.proxied {
-                    origin.absolute(&self.uri)
-                } else {
-                    origin::relative(&self.uri)
+                let whole = self.proxied.then(|| origin.absolute(uri).to_string());
+                let path = uri.path_and_query().map_or("/", |path| path.as_str());
+                let address = Address {
+                    target: whole.as_deref().unwrap_or(path),
+                    host: origin.name(),
                 };
-                let (line, response) = line.send(request).await?;
-                Ok(response.map(|body| Gathered::new(Frames::new(line, body, home.clone())).boxed()))
+                let (line, answer) = line.send(&self.request, address).await?;
+                Ok(answer.with_body(line, home.clone()).map(StreamExt::boxed))
             }
             Found::Place(place) => {
-                if !self.own_host {
-                    request.headers_mut().remove(header::HOST);
-                }
-                *request.uri_mut() = origin.absolute(&self.uri);
+                let mut request = Request::new(Full::new(self.request.body().clone()));
+                *request.method_mut() = self.request.method().clone();
+                *request.headers_mut() = self.request.headers().clone();
+                *request.uri_mut() = origin.absolute(uri);
                 let response = place.send(request).await?;
                 Ok(response.map(|frames| Gathered::new(frames).boxed()))
             }

@@ -42,9 +42,9 @@ impl Services {
             .await?
             .ok_or_else(|| Refusal::not_found(&format!("request {id}")))?;
         let verdict = |verdict: &switchyard_engine::record::Verdict| Verdict {
-            target: verdict.target.clone(),
+            target: verdict.target.to_string(),
             state: state_word(verdict.state).to_owned(),
-            reason: verdict.reason.clone(),
+            reason: verdict.reason.to_string(),
             until: verdict.until_ms.map(Timestamp),
         };
         let attempts = stored.record.attempts.iter().zip(1_u32..);
@@ -166,16 +166,16 @@ fn row_out(stored: &StoredRequest) -> LogRow {
     };
     LogRow {
         id: stored.id,
-        trace_id: record.request_id.clone(),
+        trace_id: record.request_id.to_string(),
         stage: stage.to_owned(),
         created_at: Timestamp(record.arrived_at_ms),
-        surface: record.surface.clone(),
+        surface: record.surface.to_string(),
         stream: record.stream,
         model: record.model.clone(),
-        upstream_model: record.upstream_model.clone(),
-        provider: record.provider.clone(),
-        target: record.target.clone(),
-        route: record.route.clone(),
+        upstream_model: record.upstream_model.as_deref().map(str::to_owned),
+        provider: record.provider.as_deref().map(str::to_owned),
+        target: record.target.as_deref().map(str::to_owned),
+        route: record.route.to_string(),
         variant: record.variant.clone(),
         status: record.status,
         outcome: record.outcome.as_str().to_owned(),
@@ -192,8 +192,8 @@ fn row_out(stored: &StoredRequest) -> LogRow {
         ttft_ms: record.first_token_us.map(millis),
         overhead_ms: millis(record.overhead_us),
         attempts_count: stored.attempts_count,
-        api_key_id: record.key_id.clone(),
-        api_key_name: record.key_name.clone(),
+        api_key_id: record.key_id.as_deref().map(str::to_owned),
+        api_key_name: record.key_name.as_deref().map(str::to_owned),
         simulated: record.simulated,
     }
 }
@@ -201,10 +201,10 @@ fn row_out(stored: &StoredRequest) -> LogRow {
 fn attempt_out(attempt: &AttemptRecord, number: u32) -> Attempt {
     Attempt {
         number,
-        target: attempt.target.clone(),
-        provider: attempt.provider.clone(),
-        model: attempt.model.clone(),
-        outcome: attempt.outcome.clone(),
+        target: attempt.target.to_string(),
+        provider: attempt.provider.to_string(),
+        model: attempt.model.to_string(),
+        outcome: attempt.outcome.to_string(),
         status: attempt.status,
         started_ms: millis(attempt.started_us),
         latency_ms: millis(attempt.latency_us),

@@ -71,7 +71,7 @@ async fn begin_from_key(state: &AppState, headers: &HeaderMap, ip: IpAddr) -> Re
     let begun = state.auth.sessions.begin(&principal).await?;
     Ok(SessionCreated {
         token: begun.bearer(),
-        subject: principal.subject,
+        subject: principal.subject.clone(),
         scopes: super::scopes_out(principal.scopes),
         expires_at: Timestamp(begun.expires_at_ms),
     })

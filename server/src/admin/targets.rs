@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_api::{
     BreakerState, CredentialState, ErrorBody, Explained, ModelLatency, QuotaUse, RouteInfo, RouteTarget, TargetState,
@@ -40,7 +41,7 @@ impl Services {
     pub(crate) async fn explain(
         &self,
         principal: &Principal,
-        id: String,
+        id: Arc<str>,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Explained, Error> {
@@ -69,9 +70,9 @@ impl Services {
 fn explained(explanation: Explanation) -> Explained {
     let (order, upstream_models) = explanation.order.into_iter().unzip();
     let verdict = |verdict: switchyard_engine::record::Verdict| Verdict {
-        target: verdict.target,
+        target: verdict.target.to_string(),
         state: super::logs::state_word(verdict.state).to_owned(),
-        reason: verdict.reason,
+        reason: verdict.reason.into_owned(),
         until: verdict.until_ms.map(Timestamp),
     };
     Explained {

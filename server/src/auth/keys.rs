@@ -5,7 +5,7 @@
 //! is judged at each use, so it needs no change to take effect. An entry that has grown old is still used while one task
 //! reads it anew: no request but a key's first waits for the database, also when the database is away.
 
-use super::principal::{Credential, Principal};
+use super::principal::{Identity, Principal};
 use super::token;
 use crate::http::Refusal;
 use quick_cache::sync::Cache;
@@ -36,6 +36,7 @@ struct Inner {
 
 struct Entry {
     key: KeyRow,
+    identity: Arc<Identity>,
     read: Instant,
     generation: u64,
     /// Somebody is reading it anew.
@@ -72,7 +73,7 @@ impl Keys {
             let keys = self.clone();
             self.0.control.spawn(async move { keys.refresh(hash).await });
         }
-        self.live(&entry.key)
+        self.is_live(&entry.key).then(|| Arc::clone(&entry.identity).into())
     }
 
     /// The live key with this token, from the database.
@@ -89,6 +90,7 @@ impl Keys {
         let found = self.0.store.key_by_hash(&hash).await?;
         if let Some(key) = found.clone() {
             let entry = Entry {
+                identity: Identity::of_key(&key),
                 key,
                 read: Instant::now(),
                 generation,
@@ -121,16 +123,11 @@ impl Keys {
     }
 
     fn live(&self, key: &KeyRow) -> Option<Principal> {
-        key.is_live(self.0.clock.now_ms()).then(|| Principal {
-            credential: Credential::Key,
-            credential_id: key.id.clone(),
-            subject: key.name.clone(),
-            scopes: key.scopes,
-            project: key.project.clone(),
-            route: key.route.clone(),
-            session: None,
-            by_cookie: false,
-        })
+        self.is_live(key).then(|| Identity::of_key(key).into())
+    }
+
+    fn is_live(&self, key: &KeyRow) -> bool {
+        key.is_live(self.0.clock.now_ms())
     }
 
     /// Carries a question over to the runtime that may ask it.

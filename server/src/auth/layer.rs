@@ -13,30 +13,50 @@ use switchyard_core::scope::Scope;
 
 /// Any valid credential: the parts of `/v1` that cost nothing.
 pub(crate) async fn require_data(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    admit(&state, request, next, state.auth.open_data_plane, None).await
+    pass(&state, request, next, state.auth.open_data_plane, None).await
 }
 
 /// A credential that may spend.
 pub(crate) async fn require_invoke(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    admit(&state, request, next, state.auth.open_data_plane, Some(Scope::Invoke)).await
+    pass(&state, request, next, state.auth.open_data_plane, Some(Scope::Invoke)).await
 }
 
 /// A credential that may look at the admin side. Handlers that change something ask for more.
 pub(crate) async fn require_read(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    admit(&state, request, next, false, Some(Scope::ReadOnly)).await
+    pass(&state, request, next, false, Some(Scope::ReadOnly)).await
 }
 
-async fn admit(state: &AppState, mut request: Request, next: Next, open: bool, scope: Option<Scope>) -> Response {
+async fn pass(state: &AppState, mut request: Request, next: Next, open: bool, scope: Option<Scope>) -> Response {
     let ip = ip_of(&request);
-    let principal = match identify(state, request.method(), request.headers(), ip, open).await {
-        Ok(principal) => principal,
-        Err(refusal) => return refuse(state, refusal),
-    };
-    if let Some(Err(refusal)) = scope.map(|scope| principal.must(scope)) {
-        return refusal.into_response();
+    match admit(state, request.method(), request.headers(), ip, open, scope).await {
+        Ok(principal) => {
+            request.extensions_mut().insert(principal);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
     }
-    request.extensions_mut().insert(principal);
-    next.run(request).await
+}
+
+/// Who calls, if they may. `open`: whoever shows no credential is let in as nobody.
+pub(crate) async fn admit(
+    state: &AppState,
+    method: &Method,
+    headers: &HeaderMap,
+    ip: IpAddr,
+    open: bool,
+    scope: Option<Scope>,
+) -> Result<Principal, Refusal> {
+    let principal = match state.auth.known(headers) {
+        Some(principal) => principal,
+        // In a box: what it needs is large, and nearly nobody does.
+        None => Box::pin(identify(state, method, headers, ip, open))
+            .await
+            .inspect_err(|refusal| count(state, refusal))?,
+    };
+    if let Some(scope) = scope {
+        principal.must(scope)?;
+    }
+    Ok(principal)
 }
 
 /// The client's address; the layer outside has found it.
@@ -69,11 +89,10 @@ async fn identify(
     }
 }
 
-fn refuse(state: &AppState, refusal: Refusal) -> Response {
+fn count(state: &AppState, refusal: &Refusal) {
     if refusal.status == http::StatusCode::TOO_MANY_REQUESTS {
         state.metrics.rejected_by_limit("ip");
     }
-    refusal.into_response()
 }
 
 /// Pages: whoever may not see them is asked to sign in.
@@ -87,7 +106,10 @@ pub(crate) async fn authenticate_page(State(state): State<AppState>, mut request
         Ok(_) => sign_in(path, ""),
         Err(refusal) => match refusal.status {
             http::StatusCode::UNAUTHORIZED => sign_in(path, ""),
-            http::StatusCode::TOO_MANY_REQUESTS => refuse(&state, refusal),
+            http::StatusCode::TOO_MANY_REQUESTS => {
+                count(&state, &refusal);
+                refusal.into_response()
+            }
             _ => sign_in(path, "&error=unavailable"),
         },
     }

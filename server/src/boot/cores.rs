@@ -4,7 +4,7 @@
 //! The acceptor deals each connection to the core with the fewest open ones: one hand-over per connection, none per request.
 
 use crate::http::Refusal;
-use crate::http::client_ip::Peer;
+use crate::http::front::Front;
 use crate::http::request_id::RequestId;
 use crate::observe::metrics::Metrics;
 use crate::state::AppState;
@@ -14,9 +14,10 @@ use axum::extract::Request;
 use axum::response::IntoResponse;
 use futures_util::future::join_all;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +26,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tower::{Layer, ServiceExt};
+use tower::ServiceExt;
 use tracing::Instrument;
 
 /// A connection without a whole request head for this long is closed: a new one that says nothing, and one kept alive. Pools
@@ -59,12 +60,8 @@ struct Core {
 /// Carries a request over to the ordinary runtime: its handler, and all that the handler spawns or connects, lives there.
 pub(super) fn bridge(control: Handle, service: Router) -> Router {
     Router::new().fallback(move |request: Request| {
-        let id = request
-            .extensions()
-            .get::<RequestId>()
-            .map(|id| id.0.clone())
-            .unwrap_or_default();
-        let span = tracing::info_span!("bridged", request.id = id);
+        let id = request.extensions().get::<RequestId>().map(|id| Arc::clone(&id.0));
+        let span = tracing::info_span!("bridged", request.id = id.as_deref());
         let answer = control.spawn(service.clone().oneshot(request).instrument(span));
         async move {
             match answer.await {
@@ -77,12 +74,12 @@ pub(super) fn bridge(control: Handle, service: Router) -> Router {
 }
 
 impl Cores {
-    pub(super) fn start(count: usize, listener: TcpListener, app: &Router, state: &AppState) -> anyhow::Result<Self> {
+    pub(super) fn start(count: usize, listener: TcpListener, front: &Front, state: &AppState) -> anyhow::Result<Self> {
         let (stage, staged) = watch::channel(Stage::Serving);
         let mut cores = Vec::with_capacity(count);
         let mut done = Vec::with_capacity(count);
         for number in 0..count.max(1) {
-            let (core, ended) = Core::start(number, app.clone(), Arc::clone(&state.metrics), staged.clone())?;
+            let (core, ended) = Core::start(number, front.clone(), Arc::clone(&state.metrics), staged.clone())?;
             cores.push(core);
             done.push(ended);
         }
@@ -127,7 +124,7 @@ async fn accept(listener: TcpListener, cores: Vec<Core>) {
 impl Core {
     fn start(
         number: usize,
-        app: Router,
+        front: Front,
         metrics: Arc<Metrics>,
         staged: watch::Receiver<Stage>,
     ) -> anyhow::Result<(Self, oneshot::Receiver<()>)> {
@@ -139,7 +136,7 @@ impl Core {
         let (ended, done) = oneshot::channel();
         let open = Arc::new(AtomicUsize::new(0));
         let serving = Serving {
-            app,
+            front,
             metrics,
             open: Arc::clone(&open),
         };
@@ -158,7 +155,7 @@ impl Core {
 
 /// What a core does.
 struct Serving {
-    app: Router,
+    front: Front,
     metrics: Arc<Metrics>,
     open: Arc<AtomicUsize>,
 }
@@ -207,11 +204,11 @@ impl Serving {
         let Ok(socket) = TcpStream::from_std(socket) else {
             return;
         };
-        let with_peer = tower::util::MapRequestLayer::new(move |mut request: http::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(Peer(peer));
-            request
+        let front = self.front.clone();
+        let service = service_fn(move |request| {
+            let answer = front.clone().answer(peer, request);
+            async move { Ok::<_, Infallible>(answer.await) }
         });
-        let service = TowerToHyperService::new(with_peer.layer(self.app.clone()));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIMEOUT)

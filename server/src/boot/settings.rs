@@ -2,7 +2,7 @@
 
 use crate::auth::throttle::Limits;
 use crate::http::client_ip::TrustedProxies;
-use crate::http::layers::Origins;
+use crate::http::cors::Origins;
 use std::path::PathBuf;
 use std::time::Duration;
 use switchyard_core::env::Env;

@@ -24,7 +24,7 @@ pub(super) async fn explain(State(state): State<AppState>, request: Request) -> 
         .extensions
         .get::<RequestId>()
         .map(|id| id.0.clone())
-        .unwrap_or_default();
+        .unwrap_or_else(|| "".into());
     let most = state.engine.snapshot().max_request_bytes;
     let explained = match read_body(&parts.headers, body, most).await {
         Ok(body) => state.services.explain(&principal, id, parts.headers, body).await,

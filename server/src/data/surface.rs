@@ -1,19 +1,21 @@
 //! A call on its way into the pipeline, and its answer on the way out.
 
-use crate::auth::Principal;
+use crate::auth::admit;
 use crate::http::error::{attribute, openai, openai_chunk, time};
-use crate::http::request_id::RequestId;
+use crate::http::fallback;
+use crate::http::front::Visit;
 use crate::state::AppState;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use std::time::{Duration, Instant};
 use switchyard_core::error::{Error, Kind};
-use switchyard_engine::{Answer, Body as Answered, Caller, Piece, Request as Call};
+use switchyard_core::scope::Scope;
+use switchyard_engine::{Answer, Body as Answered, Piece, Request as Call};
 use switchyard_providers::Surface;
 
 /// A body that takes longer is not going to come.
@@ -21,30 +23,31 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// As much of a body that is too large is still taken from its sender, and no longer.
 const MOST_DISCARDED: usize = 64 << 20;
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn chat(State(state): State<AppState>, request: Request) -> Response {
-    answer(&state, Surface::Chat, request).await
-}
-
-pub(super) async fn embeddings(State(state): State<AppState>, request: Request) -> Response {
-    answer(&state, Surface::Embeddings, request).await
-}
-
-async fn answer(state: &AppState, surface: Surface, request: Request) -> Response {
+/// A call on the path of `surface`.
+pub(crate) async fn call(
+    state: &AppState,
+    surface: Surface,
+    visit: Visit,
+    request: http::Request<Incoming>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let (method, headers, open) = (&parts.method, &parts.headers, state.auth.open_data_plane);
+    let principal = match admit(state, method, headers, visit.client.ip, open, Some(Scope::Invoke)).await {
+        Ok(principal) => principal,
+        Err(refusal) => return refusal.into_response(),
+    };
+    if parts.method != Method::POST {
+        let mut response = fallback::not_possible(method, parts.uri.path());
+        let allowed = HeaderValue::from_static("POST");
+        response.headers_mut().insert(header::ALLOW, allowed);
+        return response;
+    }
     let arrived = Instant::now();
     let arrived_at_ms = state.services.clock.now_ms();
-    let (parts, body) = request.into_parts();
-    let id = parts
-        .extensions
-        .get::<RequestId>()
-        .map(|id| id.0.clone())
-        .unwrap_or_default();
-    let caller = parts
-        .extensions
-        .get::<Principal>()
-        .map_or_else(Caller::default, Principal::caller);
-    let most = state.engine.snapshot().max_request_bytes;
+    let most = state.engine.max_request_bytes();
     let read = read_body(&parts.headers, body, most).await;
     let upload = arrived.elapsed();
     let (body, refused) = match read {
@@ -52,11 +55,11 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
         Err(error) => (Bytes::new(), Some(error)),
     };
     let call = Call {
-        id,
+        id: visit.id.0,
         arrived,
         arrived_at_ms,
         upload,
-        caller,
+        caller: principal.caller(),
         surface,
         headers: parts.headers,
         body,
@@ -72,7 +75,10 @@ async fn answer(state: &AppState, surface: Surface, request: Request) -> Respons
 }
 
 /// The whole body, unless it is too large or does not come.
-pub(super) async fn read_body(headers: &HeaderMap, mut body: Body, most: usize) -> Result<Bytes, Error> {
+pub(super) async fn read_body<B>(headers: &HeaderMap, mut body: B, most: usize) -> Result<Bytes, Error>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+{
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
@@ -106,7 +112,10 @@ fn too_large(most: usize) -> Error {
 }
 
 /// `None` when there is more than fits. A body of one frame stays the bytes that it is.
-async fn collect(body: &mut Body, expected: usize, most: usize) -> Result<Option<Bytes>, axum::Error> {
+async fn collect<B>(body: &mut B, expected: usize, most: usize) -> Result<Option<Bytes>, B::Error>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+{
     let mut first: Option<Bytes> = None;
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -129,7 +138,10 @@ async fn collect(body: &mut Body, expected: usize, most: usize) -> Result<Option
 
 /// Lets a client finish what it is sending, within bounds. One whose connection is closed while it still writes may never
 /// read the answer that says why.
-async fn discard(mut body: Body) {
+async fn discard<B>(mut body: B)
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+{
     let mut left = MOST_DISCARDED;
     let read = async {
         while let Some(Ok(frame)) = body.frame().await {
@@ -153,15 +165,14 @@ fn respond(answer: Answer) -> Response {
     };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.extend(answer.headers);
+    *headers = answer.headers;
+    // As many as come, here and on the way out: growing step by step would sort them anew each time.
+    headers.reserve(24);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     if streaming {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         // nginx would keep small frames back otherwise.
-        headers.insert(
-            HeaderName::from_static("x-accel-buffering"),
-            HeaderValue::from_static("no"),
-        );
+        headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
     }
     attribute(headers, &answer.attribution);
     time(headers, answer.overhead, answer.waited);

@@ -4,16 +4,10 @@
 //! right, and the first address that is no trusted proxy is the client. A client that writes the header itself only adds
 //! to the left of that.
 
-use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::Response;
+use http::HeaderMap;
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
-/// The other end of the connection; put into every request by the acceptor.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
 
 /// The client behind the proxies, and whether it came by https.
 #[derive(Clone, Copy, Debug)]
@@ -49,21 +43,13 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&ip.to_canonical()))
     }
 
-    fn client_of(&self, request: &Request) -> Client {
-        let peer = request
-            .extensions()
-            .get::<Peer>()
-            .map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip().to_canonical());
+    /// Who sent these headers, when the other end of the connection is `peer`.
+    pub(crate) fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+        let peer = peer.to_canonical();
         if !self.trusts(peer) {
             return Client { ip: peer, https: false };
         }
-        let header = |name| {
-            request
-                .headers()
-                .get(name)
-                .and_then(|value| value.to_str().ok())
-                .map(str::trim)
-        };
+        let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let https = header("x-forwarded-proto").is_some_and(|proto| {
             proto
                 .split(',')
@@ -72,7 +58,7 @@ impl TrustedProxies {
                 .trim()
                 .eq_ignore_ascii_case("https")
         });
-        let lines = request.headers().get_all("x-forwarded-for");
+        let lines = headers.get_all("x-forwarded-for");
         let chain: Vec<&str> = lines
             .iter()
             .filter_map(|line| line.to_str().ok())
@@ -103,31 +89,21 @@ fn address(hop: &str) -> Option<IpAddr> {
         .or_else(|| hop.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-pub(crate) async fn layer(
-    axum::extract::State(proxies): axum::extract::State<TrustedProxies>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let client = proxies.client_of(&request);
-    request.extensions_mut().insert(client);
-    next.run(request).await
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Peer, TrustedProxies};
-    use axum::body::Body;
+    use super::TrustedProxies;
+    use std::net::SocketAddr;
 
     #[track_caller]
     fn check(peer: &str, headers: &[(&str, &str)], want: &str) {
         let proxies = TrustedProxies::parse("127.0.0.0/8, ::1/128, 10.0.0.0/8").unwrap();
-        let mut request = headers
+        let request = headers
             .iter()
             .fold(http::Request::builder(), |b, (n, v)| b.header(*n, *v))
-            .body(Body::empty())
+            .body(())
             .unwrap();
-        request.extensions_mut().insert(Peer(peer.parse().unwrap()));
-        let client = proxies.client_of(&request);
+        let peer: SocketAddr = peer.parse().unwrap();
+        let client = proxies.client_of(peer.ip(), request.headers());
         assert_eq!(
             format!("{}{}", client.ip, if client.https { " https" } else { "" }),
             want,

@@ -1,9 +1,6 @@
 //! Cross-origin calls: a list of origins, matched literally.
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
 
 const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
@@ -36,24 +33,18 @@ impl Origins {
     }
 }
 
-/// A preflight is answered before anyone is asked who they are; only the headers tell a browser whether it may go on.
-pub(crate) async fn layer(State(origins): State<Origins>, request: Request, next: Next) -> Response {
-    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-        return next.run(request).await;
-    };
-    let preflight = request.method() == Method::OPTIONS;
-    let wanted = request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
-    let mut response = if preflight {
-        StatusCode::NO_CONTENT.into_response()
-    } else {
-        next.run(request).await
-    };
-    let headers = response.headers_mut();
+/// What the answer to a request from another origin gets: only these headers tell a browser whether it may go on, or read
+/// what came back. `wanted` is set for a preflight: the headers that it asks for, if it asks for any.
+pub(super) fn answer(
+    origins: &Origins,
+    headers: &mut HeaderMap,
+    origin: HeaderValue,
+    wanted: Option<Option<HeaderValue>>,
+) {
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     if origins.allow(&origin) {
-        permit(headers, origin, preflight.then_some(wanted));
+        permit(headers, origin, wanted);
     }
-    response
 }
 
 /// An origin on the list may send what it likes: client libraries bring headers of their own, and the list is the decision.

@@ -187,28 +187,25 @@ fn openai_body(error: &Error) -> Value {
     json!({ "error": body })
 }
 
+const PROVIDER: HeaderName = HeaderName::from_static("x-gateway-provider");
+const TARGET: HeaderName = HeaderName::from_static("x-gateway-target");
+const MODEL: HeaderName = HeaderName::from_static("x-gateway-model");
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-gateway-attempts");
+const OVERHEAD: HeaderName = HeaderName::from_static("x-gateway-overhead-ms");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
 /// `X-Gateway-*`: who answered, or was asked last.
 pub(crate) fn attribute(headers: &mut http::HeaderMap, attribution: &Attribution) {
-    let fields = [
-        (
-            HeaderName::from_static("x-gateway-provider"),
-            attribution.provider.as_deref(),
-        ),
-        (
-            HeaderName::from_static("x-gateway-target"),
-            attribution.target.as_deref(),
-        ),
-        (HeaderName::from_static("x-gateway-model"), attribution.model.as_deref()),
-    ];
-    for (name, value) in fields {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+    for (name, value) in [
+        (PROVIDER, &attribution.provider),
+        (TARGET, &attribution.target),
+        (MODEL, &attribution.model),
+    ] {
+        if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
             headers.insert(name, value);
         }
     }
-    headers.insert(
-        HeaderName::from_static("x-gateway-attempts"),
-        HeaderValue::from(attribution.attempts),
-    );
+    headers.insert(ATTEMPTS, HeaderValue::from(attribution.attempts));
 }
 
 /// The gateway's own share of the time until the head, and what was waited for. Nothing is said where nothing was measured: a
@@ -217,21 +214,30 @@ pub(crate) fn time(headers: &mut http::HeaderMap, overhead: Duration, waited: Du
     if overhead.is_zero() {
         return;
     }
-    let millis = |duration: Duration| duration.as_secs_f64() * 1e3;
-    let written = [
-        ("x-gateway-overhead-ms", format!("{:.3}", millis(overhead))),
-        (
-            "server-timing",
-            format!(
-                "gateway;dur={:.3}, upstream;dur={:.3}",
-                millis(overhead),
-                millis(waited)
-            ),
-        ),
-    ];
-    for (name, value) in written {
+    let overhead = millis(overhead);
+    let timing = format!("gateway;dur={overhead}, upstream;dur={}", millis(waited));
+    for (name, value) in [(OVERHEAD, overhead), (SERVER_TIMING, timing)] {
         if let Ok(value) = HeaderValue::try_from(value) {
-            headers.insert(HeaderName::from_static(name), value);
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Milliseconds with three decimals. Made of whole numbers: a fraction's shortest text is long in the making.
+fn millis(duration: Duration) -> String {
+    let micros = duration.as_micros();
+    format!("{}.{:03}", micros / 1000, micros % 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::millis;
+    use std::time::Duration;
+
+    #[test]
+    fn milliseconds_have_three_decimals() {
+        for (micros, want) in [(0, "0.000"), (7, "0.007"), (1_050, "1.050"), (61_000_001, "61000.001")] {
+            assert_eq!(millis(Duration::from_micros(micros)), want);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::Refusal;
 use axum::extract::Request;
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{Method, StatusCode};
 
@@ -18,12 +17,13 @@ const KNOWN: [Method; 9] = [
     Method::TRACE,
 ];
 
+pub(crate) fn is_known(method: &Method) -> bool {
+    KNOWN.contains(method)
+}
+
 /// A verb that HTTP does not have is not implemented anywhere here.
-pub(crate) async fn unknown_verbs(request: Request, next: Next) -> Response {
-    if KNOWN.contains(request.method()) {
-        return next.run(request).await;
-    }
-    let message = format!("this server does not know the method {}", request.method());
+pub(crate) fn unknown_verb(method: &Method) -> Response {
+    let message = format!("this server does not know the method {method}");
     Refusal::new(
         StatusCode::NOT_IMPLEMENTED,
         "invalid_request_error",
@@ -35,7 +35,11 @@ pub(crate) async fn unknown_verbs(request: Request, next: Next) -> Response {
 
 /// A path that exists under another method. The router adds `Allow`.
 pub(crate) async fn wrong_method(request: Request) -> Response {
-    let message = format!("{} is not possible on {}", request.method(), request.uri().path());
+    not_possible(request.method(), request.uri().path())
+}
+
+pub(crate) fn not_possible(method: &Method, path: &str) -> Response {
+    let message = format!("{method} is not possible on {path}");
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "invalid_request_error",

@@ -2,37 +2,43 @@
 //!
 //! The query is shown by its keys only: a key of ours or a vendor's may stand in its values, and logs are read by many.
 
-use crate::http::client_ip::Client;
+use crate::http::front::Visit;
 use crate::http::request_id::RequestId;
-use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::Response;
+use http::{Method, Request, StatusCode};
+use std::net::IpAddr;
 use std::time::Instant;
 
-pub(crate) async fn layer(request: Request, next: Next) -> Response {
-    if !tracing::enabled!(tracing::Level::INFO) {
-        return next.run(request).await;
+/// A request's line, until it can be written.
+pub(crate) struct Line {
+    began: Instant,
+    method: Method,
+    path: String,
+    ip: IpAddr,
+}
+
+impl Line {
+    /// `None` when nobody would read it.
+    pub(crate) fn begin<B>(request: &Request<B>, visit: &Visit) -> Option<Self> {
+        tracing::enabled!(tracing::Level::INFO).then(|| Self {
+            began: Instant::now(),
+            method: request.method().clone(),
+            path: redacted(request.uri()),
+            ip: visit.client.ip,
+        })
     }
-    let began = Instant::now();
-    let method = request.method().clone();
-    let path = redacted(request.uri());
-    let id = request
-        .extensions()
-        .get::<RequestId>()
-        .map(|id| id.0.clone())
-        .unwrap_or_default();
-    let ip = request.extensions().get::<Client>().map(|client| client.ip.to_string());
-    let response = next.run(request).await;
-    tracing::info!(
-        request.id = id,
-        http.method = %method,
-        http.path = path,
-        http.status = response.status().as_u16(),
-        client.ip = ip,
-        head_ms = began.elapsed().as_secs_f64() * 1e3,
-        "request"
-    );
-    response
+
+    /// The answer's head is ready.
+    pub(crate) fn end(self, id: &RequestId, status: StatusCode) {
+        tracing::info!(
+            request.id = &*id.0,
+            http.method = %self.method,
+            http.path = self.path,
+            http.status = status.as_u16(),
+            client.ip = %self.ip,
+            head_ms = self.began.elapsed().as_secs_f64() * 1e3,
+            "request"
+        );
+    }
 }
 
 /// `/v1/models?limit=…`.

@@ -23,6 +23,14 @@ pub(super) fn broken(error: &(dyn Error + 'static)) -> TransportError {
     }
 }
 
+/// The same, found out by us.
+pub(super) fn cut(why: &str) -> TransportError {
+    TransportError {
+        kind: TransportFault::Broken,
+        message: format!("the connection failed: {why}"),
+    }
+}
+
 pub(super) fn timeout(what: &str, after: Duration) -> TransportError {
     TransportError {
         kind: TransportFault::Timeout,

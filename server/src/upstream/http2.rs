@@ -4,7 +4,7 @@
 //! and leaves the others alone. Pings find out whether anybody is still there, whether or not anything is being said.
 
 use super::fault;
-use super::http1::Unsent;
+use super::http1::Failed;
 use super::stream::Stream;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -104,10 +104,7 @@ impl Shared {
 }
 
 impl Place {
-    pub(super) async fn send(
-        mut self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Frames>, (Unsent, TransportError)> {
+    pub(super) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Response<Frames>, Failed> {
         if self.rested {
             // The runtime looks at its events, and the driver hears of a farewell before it is given anything to send.
             tokio::task::yield_now().await;
@@ -115,8 +112,9 @@ impl Place {
         match self.sender.try_send_request(request).await {
             Ok(response) => Ok(response.map(|body| Frames { body, _held: self.held })),
             Err(mut error) => {
-                let unsent = error.take_message().map(Box::new);
-                Err((unsent, fault::broken(&error.into_error())))
+                let unsent = error.take_message().is_some();
+                let error = fault::broken(&error.into_error());
+                Err(Failed { unsent, error })
             }
         }
     }

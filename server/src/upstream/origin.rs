@@ -2,7 +2,6 @@
 
 use super::fault;
 use http::uri::{Authority, PathAndQuery, Uri};
-use http::{HeaderMap, HeaderValue, header};
 use switchyard_engine::ports::TransportError;
 
 /// Scheme and authority. The way there, direct or through a proxy, follows from it: the proxies of one transport never
@@ -46,17 +45,12 @@ impl Origin {
         format!("{}:{}", self.authority.host(), self.port())
     }
 
-    /// Puts a `Host` header in, if the caller has none of its own: without the port where it is the usual one.
-    pub(super) fn name_host(&self, headers: &mut HeaderMap) {
+    /// As a `Host` header has it: without the port where it is the usual one.
+    pub(super) fn name(&self) -> &str {
         let usual = if self.secure { 443 } else { 80 };
-        let name = match self.authority.port_u16() {
+        match self.authority.port_u16() {
             Some(port) if port != usual => self.authority.as_str(),
             _ => self.authority.host(),
-        };
-        if let header::Entry::Vacant(vacant) = headers.entry(header::HOST)
-            && let Ok(name) = HeaderValue::from_str(name)
-        {
-            vacant.insert(name);
         }
     }
 
@@ -70,11 +64,6 @@ impl Origin {
             .build();
         built.unwrap_or_else(|_| uri.clone())
     }
-}
-
-/// The address as a server of HTTP/1.1 wants it: path and query.
-pub(super) fn relative(uri: &Uri) -> Uri {
-    Uri::from(path(uri))
 }
 
 fn path(uri: &Uri) -> PathAndQuery {

@@ -35,21 +35,21 @@ pub(crate) fn explain(snapshot: &Snapshot, plan: Plan) -> Explanation {
             .find(|(left_out, _)| left_out.0 == i)
             .map(|(_, why)| why);
         let (state, reason) = match (place, out) {
-            (Some(0), None) => (VerdictState::Chosen, "would be asked first".to_owned()),
+            (Some(0), None) => (VerdictState::Chosen, "would be asked first".into()),
             (Some(0), Some(why)) => (
                 VerdictState::Chosen,
-                format!("would be asked first, for want of others, although {}", why.text),
+                format!("would be asked first, for want of others, although {}", why.text).into(),
             ),
             (Some(place), None) => (
                 VerdictState::NotNeeded,
-                format!("would be asked as number {}", place + 1),
+                format!("would be asked as number {}", place + 1).into(),
             ),
             (Some(place), Some(why)) => (
                 VerdictState::NotNeeded,
-                format!("would be asked as number {}, although {}", place + 1, why.text),
+                format!("would be asked as number {}, although {}", place + 1, why.text).into(),
             ),
             (None, Some(why)) => (VerdictState::Excluded, why.text.clone()),
-            (None, None) => (VerdictState::Excluded, "is not in the order".to_owned()),
+            (None, None) => (VerdictState::Excluded, "is not in the order".into()),
         };
         Verdict {
             target: target.name.clone(),
@@ -60,13 +60,18 @@ pub(crate) fn explain(snapshot: &Snapshot, plan: Plan) -> Explanation {
     };
     let order = legs
         .iter()
-        .filter_map(|leg| Some((snapshot.targets.get(leg.target.0)?.name.clone(), leg.model.clone())))
+        .filter_map(|leg| {
+            Some((
+                snapshot.targets.get(leg.target.0)?.name.to_string(),
+                leg.model.to_string(),
+            ))
+        })
         .collect();
     Explanation {
         order,
         verdicts: snapshot.targets.iter().enumerate().map(verdict).collect(),
         model: plan.model,
-        route: plan.route,
+        route: plan.route.to_string(),
         route_by: plan.route_by,
         strategy: plan.strategy,
         variant: plan.variant,

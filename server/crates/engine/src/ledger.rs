@@ -11,6 +11,7 @@ use crate::ports::Records;
 use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
 use crate::request::{Attribution, Request};
 use crate::snapshot::{Snapshot, Target};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -82,18 +83,23 @@ enum Fate {
 /// One call that has begun.
 pub(crate) struct Started {
     target: TargetId,
-    model: String,
+    model: Arc<str>,
     began: Instant,
     after: Duration,
 }
 
 impl Ledger {
-    pub(crate) fn open(request: &Request, snapshot: Arc<Snapshot>, sink: Arc<dyn Records>, open: Arc<Open>) -> Self {
+    pub(crate) fn open(
+        request: &Request,
+        snapshot: Arc<Snapshot>,
+        sink: Arc<dyn Records>,
+        open: Arc<Open>,
+    ) -> Box<Self> {
         open.begin();
         let record = RequestRecord {
-            request_id: request.id.clone(),
+            request_id: Arc::clone(&request.id),
             arrived_at_ms: request.arrived_at_ms,
-            surface: request.surface.as_str().to_owned(),
+            surface: request.surface.as_str().into(),
             key_id: request.caller.key_id.clone(),
             key_name: request.caller.key_name.clone(),
             ..RequestRecord::default()
@@ -101,7 +107,7 @@ impl Ledger {
         let marks = vec![Mark::default(); snapshot.targets.len()];
         let shared = Arc::default();
         let waited = request.upload;
-        Self {
+        Box::new(Self {
             record,
             sink,
             open,
@@ -113,7 +119,7 @@ impl Ledger {
             streaming: false,
             closed: false,
             pass: None,
-        }
+        })
     }
 
     fn since_arrival(&self) -> Duration {
@@ -156,10 +162,10 @@ impl Ledger {
         }
     }
 
-    fn attribute(&mut self, target: &Target, model: &str, attempts: usize) {
-        self.record.target = Some(target.name.clone());
-        self.record.provider = Some(target.provider.clone());
-        self.record.upstream_model = Some(model.to_owned());
+    fn attribute(&mut self, target: &Target, model: &Arc<str>, attempts: usize) {
+        self.record.target = Some(Arc::clone(&target.name));
+        self.record.provider = Some(Arc::clone(&target.provider));
+        self.record.upstream_model = Some(Arc::clone(model));
         self.record.simulated = target.simulated;
         let attribution = Attribution {
             provider: self.record.provider.clone(),
@@ -171,7 +177,7 @@ impl Ledger {
     }
 
     pub(crate) fn begin_attempt(&mut self, target: &Target, leg: &Leg, pass: Pass) -> Started {
-        let (id, model) = (leg.target, leg.model.as_str());
+        let (id, model) = (leg.target, &leg.model);
         self.pass = Some(pass);
         self.attribute(target, model, self.record.attempts.len() + 1);
         if let Some(mark) = self.marks.get_mut(id.0) {
@@ -180,10 +186,10 @@ impl Ledger {
         }
         // An attempt is in the record from its first moment: a client that goes away while it runs leaves it there.
         self.record.attempts.push(AttemptRecord {
-            target: target.name.clone(),
-            provider: target.provider.clone(),
-            model: model.to_owned(),
-            outcome: Outcome::ClientCancelled.as_str().to_owned(),
+            target: Arc::clone(&target.name),
+            provider: Arc::clone(&target.provider),
+            model: Arc::clone(model),
+            outcome: Outcome::ClientCancelled.as_str().into(),
             status: None,
             started_us: micros(self.since_arrival()),
             latency_us: 0,
@@ -192,7 +198,7 @@ impl Ledger {
         });
         Started {
             target: id,
-            model: model.to_owned(),
+            model: Arc::clone(model),
             began: now(),
             after: self.since_arrival(),
         }
@@ -210,12 +216,12 @@ impl Ledger {
         self.waited += latency;
         if let Some(attempt) = self.record.attempts.last_mut() {
             attempt.latency_us = micros(latency);
-            error.kind.as_str().clone_into(&mut attempt.outcome);
+            attempt.outcome = error.kind.as_str().into();
             attempt.error = Some(shorten(&error.message));
         }
         tracing::warn!(
-            request.id = self.record.request_id,
-            target.name = self.record.target,
+            request.id = &*self.record.request_id,
+            target.name = self.record.target.as_deref(),
             outcome = error.kind.as_str(),
             upstream.status = error.status,
             error = error.message,
@@ -237,7 +243,7 @@ impl Ledger {
         self.waited += latency;
         if let Some(attempt) = self.record.attempts.last_mut() {
             attempt.latency_us = micros(latency);
-            Outcome::Success.as_str().clone_into(&mut attempt.outcome);
+            attempt.outcome = Outcome::Success.as_str().into();
         }
         if let Some(pass) = &mut self.pass {
             pass.answered(latency);
@@ -334,11 +340,11 @@ impl Ledger {
     }
 
     /// A stream's attempt lasts as long as the stream.
-    fn end_stream(&mut self, outcome: &str, error: Option<String>) {
+    fn end_stream(&mut self, outcome: &'static str, error: Option<String>) {
         let since_arrival = micros(self.since_arrival());
         if let Some(attempt) = self.record.attempts.last_mut().filter(|_| self.record.stream) {
             attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
-            outcome.clone_into(&mut attempt.outcome);
+            attempt.outcome = outcome.into();
             attempt.error = error;
         }
     }
@@ -357,24 +363,23 @@ impl Ledger {
 
     fn verdicts(&self) -> Vec<Verdict> {
         let verdict = |(target, mark): (&Target, &Mark)| {
-            let times = if mark.attempts > 1 {
-                format!(" in {} attempts", mark.attempts)
-            } else {
-                String::new()
+            let times = |what: &'static str| match mark.attempts {
+                0 | 1 => Cow::Borrowed(what),
+                more => Cow::Owned(format!("{what} in {more} attempts")),
             };
             let mut until_ms = None;
             let (state, reason) = match &mark.fate {
-                Fate::Waiting => (VerdictState::NotNeeded, "not needed".to_owned()),
+                Fate::Waiting => (VerdictState::NotNeeded, "not needed".into()),
                 Fate::Excluded(reason) => {
                     until_ms = reason.until_ms;
                     (VerdictState::Excluded, reason.text.clone())
                 }
-                Fate::Trying => (VerdictState::Failed, "was still being asked".to_owned()),
-                Fate::Failed(message) => (VerdictState::Failed, format!("failed{times}: {message}")),
-                Fate::Chosen => (VerdictState::Chosen, format!("answered{times}")),
+                Fate::Trying => (VerdictState::Failed, "was still being asked".into()),
+                Fate::Failed(message) => (VerdictState::Failed, format!("{}: {message}", times("failed")).into()),
+                Fate::Chosen => (VerdictState::Chosen, times("answered")),
             };
             Verdict {
-                target: target.name.clone(),
+                target: Arc::clone(&target.name),
                 state,
                 reason,
                 until_ms,
@@ -462,6 +467,10 @@ fn shorten(message: &str) -> String {
 impl Started {
     fn latency(&self) -> Duration {
         now().saturating_duration_since(self.began)
+    }
+
+    pub(crate) fn target(&self) -> TargetId {
+        self.target
     }
 
     pub(crate) fn model(&self) -> &str {

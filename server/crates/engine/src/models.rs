@@ -86,7 +86,7 @@ impl Snapshot {
             self.first_for(meant).map(|target| ListedModel {
                 id: id.to_owned(),
                 created: 0,
-                owned_by: target.provider.clone(),
+                owned_by: target.provider.to_string(),
             })
         };
         let places = self.routes.iter().flat_map(|route| &route.places);
@@ -178,7 +178,7 @@ impl Target {
         let named = self.names().map(|id| ListedModel {
             id: id.to_owned(),
             created: 0,
-            owned_by: self.provider.clone(),
+            owned_by: self.provider.to_string(),
         });
         let mut models: Vec<ListedModel> = named.collect();
         if self.serves_any && self.link.is_ok() {
@@ -227,7 +227,7 @@ impl Target {
                 .data
                 .into_iter()
                 .map(|model| ListedModel {
-                    owned_by: self.provider.clone(),
+                    owned_by: self.provider.to_string(),
                     ..model
                 })
                 .collect(),

@@ -5,7 +5,7 @@ mod heartbeat;
 mod relay;
 
 use crate::explain::{Explanation, explain};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Shared};
 use crate::plan::{Asked, Plan, plan};
 use crate::ports::{Clock, Records};
 use crate::request::{Answer, Failure, Request};
@@ -13,6 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::view::{Callable, TargetsView, callable, view};
 use crate::watch;
 use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +34,9 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     open: Arc<Open>,
 }
+
+/// What a request waits for.
+type Attempts = BoxFuture<'static, Result<Answer, Failure>>;
 
 /// What is under way.
 #[derive(Default)]
@@ -59,7 +63,7 @@ impl Open {
 /// One request on its way.
 struct Run {
     snapshot: Arc<Snapshot>,
-    ledger: Ledger,
+    ledger: Box<Ledger>,
     call: Call,
     headers: HeaderMap,
     /// Of a unary request, for all of it; of a stream, for its start.
@@ -85,6 +89,12 @@ impl Engine {
         self.snapshot.load_full()
     }
 
+    /// Longest body that is taken, in bytes.
+    #[must_use]
+    pub fn max_request_bytes(&self) -> usize {
+        self.snapshot.load().max_request_bytes
+    }
+
     /// Puts another snapshot in place. Requests under way end on the one that they began with.
     pub fn swap(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
@@ -103,23 +113,11 @@ impl Engine {
     /// Reads the call and makes its plan: here, or on a thread of its own where that may take a while. Other requests live
     /// on this core.
     async fn prepare(&self, request: Request, snapshot: &Arc<Snapshot>) -> (Request, Prepared) {
-        if request.body.len() <= LARGE {
-            let prepared = prepare(&request, snapshot, self.clock.as_ref());
-            return (request, prepared);
+        if request.body.len() > LARGE {
+            return Box::pin(prepare_aside(request, Arc::clone(snapshot), Arc::clone(&self.clock))).await;
         }
-        let (snapshot, clock) = (Arc::clone(snapshot), Arc::clone(&self.clock));
-        let work = move || {
-            let prepared = prepare(&request, &snapshot, clock.as_ref());
-            (request, prepared)
-        };
-        match tokio::task::spawn_blocking(work).await {
-            Ok(done) => done,
-            // A panic there is one here.
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => std::future::pending().await,
-            },
-        }
+        let prepared = prepare(&request, snapshot, self.clock.as_ref());
+        (request, prepared)
     }
 
     /// What probes ask: who can be called, without figures.
@@ -162,41 +160,43 @@ impl Engine {
     /// What the caller is to be told, with the target that was asked last.
     pub async fn run(&self, request: Request) -> Result<Answer, Failure> {
         let snapshot = self.snapshot();
-        let mut ledger = Ledger::open(
-            &request,
-            Arc::clone(&snapshot),
-            Arc::clone(&self.records),
-            Arc::clone(&self.open),
-        );
+        let (records, open) = (Arc::clone(&self.records), Arc::clone(&self.open));
+        let ledger = Ledger::open(&request, Arc::clone(&snapshot), records, open);
         let (request, prepared) = self.prepare(request, &snapshot).await;
-        let (call, plan) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => return Err(fail(&mut ledger, error)),
-        };
+        // Not here, where all of it would be kept for as long as the answer takes.
+        let (shared, attempts) = self.begin(snapshot, ledger, request, prepared)?;
+        match shared {
+            Some(shared) => heartbeat::while_waiting(shared, attempts, HEARTBEAT_AFTER).await,
+            None => attempts.await,
+        }
+    }
+
+    /// What makes the attempts; for a stream also what its head needs to know meanwhile.
+    fn begin(
+        &self,
+        snapshot: Arc<Snapshot>,
+        mut ledger: Box<Ledger>,
+        request: Request,
+        prepared: Prepared,
+    ) -> Result<(Option<Arc<Shared>>, Attempts), Failure> {
+        let (call, plan) = prepared.map_err(|error| fail(&mut ledger, error))?;
         ledger.call_read(&call);
-        let plan = match plan {
-            Ok(plan) => plan,
-            Err(error) => return Err(fail(&mut ledger, error)),
-        };
+        let plan = plan.map_err(|error| fail(&mut ledger, error))?;
         ledger.planned(&plan);
         let deadline = snapshot
             .request_timeout
             .and_then(|bound| Instant::now().checked_add(bound));
-        let clock = Arc::clone(&self.clock);
-        let run = Run {
+        let shared = call.stream.then(|| ledger.shared());
+        let run = Box::new(Run {
             snapshot,
             ledger,
             call,
             headers: request.headers,
             deadline,
-            clock,
+            clock: Arc::clone(&self.clock),
             refusal_headers: HeaderMap::new(),
-        };
-        if run.call.stream {
-            heartbeat::while_waiting(run.ledger.shared(), Box::pin(run.attempt_all(plan)), HEARTBEAT_AFTER).await
-        } else {
-            run.attempt_all(plan).await
-        }
+        });
+        Ok((shared, Box::pin(run.attempt_all(plan))))
     }
 }
 
@@ -213,6 +213,21 @@ fn prepare(request: &Request, snapshot: &Snapshot, clock: &dyn Clock) -> Prepare
     };
     let plan = plan(snapshot, &asked, clock);
     Ok((call, plan))
+}
+
+async fn prepare_aside(request: Request, snapshot: Arc<Snapshot>, clock: Arc<dyn Clock>) -> (Request, Prepared) {
+    let work = move || {
+        let prepared = prepare(&request, &snapshot, clock.as_ref());
+        (request, prepared)
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // A panic there is one here.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
 }
 
 fn fail(ledger: &mut Ledger, error: Error) -> Failure {

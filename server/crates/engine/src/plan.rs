@@ -13,8 +13,10 @@ use crate::snapshot::{Snapshot, Target};
 use asked::{Headers, SESSION_HEADER, USER_HEADER, identity, known_project, metadata, only_of, project_only, route_of};
 use http::HeaderMap;
 use rand::{Rng, RngCore};
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_core::catalog::{Work, WorkKind};
 use switchyard_core::error::{Error, Kind};
@@ -37,7 +39,7 @@ pub(crate) struct Asked<'a> {
 
 /// What will be tried, first to last, and what became of the other targets.
 pub(crate) struct Plan {
-    pub(crate) route: String,
+    pub(crate) route: Arc<str>,
     /// `default`, `model`, `header`, `key` or `project`.
     pub(crate) route_by: &'static str,
     pub(crate) strategy: &'static str,
@@ -62,13 +64,16 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct Reason {
     /// A sentence without its full stop.
-    pub(crate) text: String,
+    pub(crate) text: Cow<'static, str>,
     pub(crate) until_ms: Option<i64>,
 }
 
 impl From<String> for Reason {
     fn from(text: String) -> Self {
-        Self { text, until_ms: None }
+        Self {
+            text: text.into(),
+            until_ms: None,
+        }
     }
 }
 
@@ -129,7 +134,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
     });
     let configured = snapshot.route(route);
     let mut plan = Plan {
-        route: configured.map(|route| route.name.clone()).unwrap_or_default(),
+        route: configured.map_or_else(|| "".into(), |route| route.name.as_str().into()),
         route_by,
         strategy: configured.map_or("", |route| route.strategy.mode.as_str()),
         variant: order.variant,
@@ -213,7 +218,7 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
         };
         let until_ms = hindrance.until.map(|at| wall_ms(at, now, clock));
         reasons.push(format!("{}: {}", target.name, hindrance.reason));
-        let text = hindrance.reason;
+        let text = hindrance.reason.into();
         plan.left_out.push((leg.target, Reason { text, until_ms }));
         if hindrance.kind == Hindered::Quota {
             out_of_quota.push(hindrance.until);

@@ -2,8 +2,12 @@
 //!
 //! A record is filled while the request runs and handed to [`crate::ports::Records`] exactly once, whatever happened:
 //! by the pipeline when the answer has ended, or by a guard's drop when the client went away first.
+//!
+//! Most of its texts are names that thousands of records share, and are kept once.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
 use switchyard_core::usage::Usage;
 
 /// How a request ended, seen from the caller.
@@ -52,19 +56,19 @@ impl Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// 32 hex digits.
-    pub request_id: String,
+    pub request_id: Arc<str>,
     /// Arrival, milliseconds since the Unix epoch.
     pub arrived_at_ms: i64,
     /// Name of the surface: `chat`, `embeddings`.
-    pub surface: String,
+    pub surface: Cow<'static, str>,
     pub stream: bool,
     pub model: String,
-    pub upstream_model: Option<String>,
-    pub provider: Option<String>,
-    pub target: Option<String>,
+    pub upstream_model: Option<Arc<str>>,
+    pub provider: Option<Arc<str>>,
+    pub target: Option<Arc<str>>,
     /// The route that was taken: `default`, or its name. Empty when the request never got that far.
     #[serde(default)]
-    pub route: String,
+    pub route: Arc<str>,
     /// Label of the variant that an A/B test drew for it, kept through failover.
     #[serde(default)]
     pub variant: Option<String>,
@@ -81,8 +85,8 @@ pub struct RequestRecord {
     /// Spent in the gateway until the answer's head was ready, upstream waits not counted.
     pub overhead_us: u64,
     /// Id of the virtual key; absent for the master key and for unauthenticated calls.
-    pub key_id: Option<String>,
-    pub key_name: Option<String>,
+    pub key_id: Option<Arc<str>>,
+    pub key_name: Option<Arc<str>>,
     /// Answered by the built-in `demo` provider.
     pub simulated: bool,
     pub attempts: Vec<AttemptRecord>,
@@ -92,11 +96,11 @@ pub struct RequestRecord {
 /// One call to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptRecord {
-    pub target: String,
-    pub provider: String,
-    pub model: String,
+    pub target: Arc<str>,
+    pub provider: Arc<str>,
+    pub model: Arc<str>,
     /// `success`, or the name of the failure's kind.
-    pub outcome: String,
+    pub outcome: Cow<'static, str>,
     /// Absent when the upstream never answered.
     pub status: Option<u16>,
     /// From the request's arrival to this call.
@@ -121,10 +125,10 @@ pub enum VerdictState {
 /// What became of one configured target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    pub target: String,
+    pub target: Arc<str>,
     pub state: VerdictState,
     /// A sentence without its full stop.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// Until when the reason holds, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<i64>,

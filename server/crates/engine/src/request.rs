@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http::HeaderMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_core::error::Error;
 use switchyard_providers::Surface;
@@ -11,13 +12,13 @@ use switchyard_providers::Surface;
 #[derive(Debug)]
 pub struct Request {
     /// 32 hex digits.
-    pub id: String,
+    pub id: Arc<str>,
     pub arrived: Instant,
     /// The same moment, milliseconds since the Unix epoch.
     pub arrived_at_ms: i64,
     /// Spent on receiving the body: the client's time, not the gateway's.
     pub upload: Duration,
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     pub surface: Surface,
     /// The client's; an allow-list of them goes up.
     pub headers: HeaderMap,
@@ -27,8 +28,8 @@ pub struct Request {
 /// On whose account a request runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
-    pub key_id: Option<String>,
-    pub key_name: Option<String>,
+    pub key_id: Option<Arc<str>>,
+    pub key_name: Option<Arc<str>>,
     /// The key's project.
     pub project: Option<String>,
     /// The route that the key's calls take unless they name another.
@@ -38,10 +39,10 @@ pub struct Caller {
 /// Who answered, or was asked last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attribution {
-    pub provider: Option<String>,
-    pub target: Option<String>,
+    pub provider: Option<Arc<str>>,
+    pub target: Option<Arc<str>>,
     /// As it was sent to the upstream.
-    pub model: Option<String>,
+    pub model: Option<Arc<str>>,
     /// Calls made so far, retries included.
     pub attempts: u32,
 }

@@ -44,8 +44,8 @@ pub struct Snapshot {
 
 pub(crate) struct Target {
     /// `virtual_key`.
-    pub(crate) name: String,
-    pub(crate) provider: String,
+    pub(crate) name: Arc<str>,
+    pub(crate) provider: Arc<str>,
     pub(crate) simulated: bool,
     /// Why it cannot be called at all.
     pub(crate) link: Result<Link, String>,
@@ -158,7 +158,7 @@ impl Snapshot {
     }
 
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
-        self.targets.iter().find(|target| target.name == name)
+        self.targets.iter().find(|target| *target.name == *name)
     }
 
     pub(crate) fn route(&self, RouteId(i): RouteId) -> Option<&Route> {
@@ -228,8 +228,8 @@ impl Target {
         let live = Live::build(target, provider, credentials, earlier.map(|earlier| &earlier.live));
         let catalog_id = provider.map_or_else(|| id.clone(), |provider| provider.catalog.clone());
         Ok(Self {
-            name: id.clone(),
-            provider: id.clone(),
+            name: id.as_str().into(),
+            provider: id.as_str().into(),
             simulated: provider.is_some_and(|provider| provider.kind == ProviderKind::Demo),
             link,
             models,

@@ -134,8 +134,8 @@ impl TargetView {
 pub(crate) fn callable(snapshot: &Snapshot) -> Vec<Callable> {
     let now = now();
     let callable = |target: &Target| Callable {
-        name: target.name.clone(),
-        provider: target.provider.clone(),
+        name: target.name.to_string(),
+        provider: target.provider.to_string(),
         callable: target.link.is_ok(),
         circuit: match target.live.circuit(now) {
             None | Some(State::Closed { .. }) => "closed",
@@ -182,8 +182,8 @@ fn target_view(target: &Target, now: Instant, clock: &dyn Clock) -> TargetView {
         Err(_) => Vec::new(),
     };
     TargetView {
-        name: target.name.clone(),
-        provider: target.provider.clone(),
+        name: target.name.to_string(),
+        provider: target.provider.to_string(),
         simulated: target.simulated,
         until_ms: until.map(wall),
         standing,
@@ -271,7 +271,7 @@ fn credentials(link: &Link, look: &Look, wall: impl Fn(Instant) -> i64) -> Vec<C
 fn route_view(route: &Route, snapshot: &Snapshot) -> RouteView {
     let mode = &route.strategy.mode;
     let name = |to: To| match to {
-        To::Target(i) => snapshot.targets.get(i).map(|target| target.name.clone()),
+        To::Target(i) => snapshot.targets.get(i).map(|target| target.name.to_string()),
         To::Route(i) => snapshot.routes.get(i).map(|route| route.name.clone()),
     };
     let weights = weights(&route.places);

@@ -50,7 +50,7 @@ async fn reverify(snapshot: Arc<Snapshot>, target: usize) {
         return;
     };
     let answered = ask(link, access, reverify).await;
-    tracing::debug!(target.name, answered = ?answered, "an open target was probed");
+    tracing::debug!(target.name = &*target.name, answered = ?answered, "an open target was probed");
     if let Some(ok) = tells(answered, reverify.model.is_some()) {
         target.live.reverified(ok, now());
     }
@@ -70,7 +70,7 @@ async fn probe_credential(snapshot: Arc<Snapshot>, target: usize, credential: us
     match ask(link, access, &listing).await {
         Some(status) if status.is_success() => {
             tracing::info!(
-                target.name,
+                target.name = &*target.name,
                 credential.id = access.id,
                 "a benched credential works again"
             );

@@ -2,12 +2,11 @@
 
 use super::server::{FINE, Server, news, request};
 use super::{ask, post, transport};
-use crate::upstream::http1::Line;
+use crate::upstream::http1::{Address, Line};
 use crate::upstream::stream::{Probe, Socket, Stream};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::Request;
-use http_body_util::Full;
 use std::io::Read as _;
 use std::sync::Arc;
 use switchyard_engine::ports::{Transport, TransportFault};
@@ -121,15 +120,14 @@ async fn what_was_not_sent_comes_back() {
     socket.readable().await.unwrap();
     let probe = Probe::default();
     let stream = Stream::Plain(Socket::new(socket, probe.clone()));
-    let line = Line::open(stream, probe).await.unwrap();
-    let request = Request::post("/")
-        .header("host", "x")
-        .body(Full::new(Bytes::from("hello")));
-    let Err((unsent, error)) = line.send(request.unwrap()).await else {
+    let line = Line::new(stream, probe);
+    let request = Request::post("/").body(Bytes::from("hello")).unwrap();
+    let address = Address { target: "/", host: "x" };
+    let Err(failed) = line.send(&request, address).await else {
         panic!("nobody answers");
     };
-    assert_eq!(unsent.expect("none of it was written").method(), "POST");
-    assert_eq!(error.kind, TransportFault::Broken);
+    assert!(failed.unsent, "none of it was written");
+    assert_eq!(failed.error.kind, TransportFault::Broken);
 }
 
 #[tokio::test]

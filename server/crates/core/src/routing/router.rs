@@ -6,6 +6,7 @@ use super::{
 use crate::config::{Config, Place, To};
 use crate::health::Health;
 use rand::RngCore;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A model of this form names a route instead.
@@ -43,7 +44,7 @@ pub struct Leg {
     pub route: RouteId,
     pub place: usize,
     /// The upstream's id of the model.
-    pub model: String,
+    pub model: Arc<str>,
 }
 
 /// Preferred first, none twice. Every other target has its reason in `left_out`.
@@ -167,7 +168,7 @@ impl Router {
                             target,
                             route: id,
                             place: index,
-                            model: view.upstream(place, target).to_owned(),
+                            model: view.upstream(place, target).into(),
                         });
                     }
                 }

@@ -8,9 +8,11 @@ use crate::ports::{TransportError, TransportFault, UpstreamBody};
 use crate::request::{Answer, Body, Failure};
 use crate::snapshot::{Access, Link, Target};
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use futures_util::stream::{StreamExt, empty};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use rand::Rng;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use switchyard_core::config::Asking;
@@ -25,6 +27,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 const LONGEST_ANSWER: usize = 50 << 20;
 /// As much of a refusal as is read.
 const LONGEST_REFUSAL: usize = 256 << 10;
+
+/// A call that is on its way.
+type Answering = BoxFuture<'static, Result<http::Response<UpstreamBody>, TransportError>>;
 
 /// An attempt that brought an answer.
 enum Success {
@@ -53,7 +58,7 @@ pub(super) struct Opened {
 
 impl Run {
     /// Walks the plan until a target answers, or nobody is left, or a failure is the answer.
-    pub(super) async fn attempt_all(mut self, plan: Plan) -> Result<Answer, Failure> {
+    pub(super) async fn attempt_all(mut self: Box<Self>, plan: Plan) -> Result<Answer, Failure> {
         let snapshot = Arc::clone(&self.snapshot);
         let mut last: Option<Error> = None;
         // The first that was not asked, and why not.
@@ -87,7 +92,7 @@ impl Run {
                 let access = &link.accesses[credential];
                 let started = self.ledger.begin_attempt(target, leg, pass);
                 let error = match self.attempt(target, asking, link, access, &started).await {
-                    Ok(success) => return Ok(self.answer(success, &started, target, asking)),
+                    Ok(success) => return Ok(self.answer(success, &started, asking)),
                     Err(error) => clean(error, target),
                 };
                 let failed = self.ledger.attempt_failed(&started, &error);
@@ -171,7 +176,7 @@ impl Run {
     fn reason(&self, error: &Error) -> Reason {
         let ahead = error.retry_after.and_then(|wait| i64::try_from(wait.as_millis()).ok());
         Reason {
-            text: error.message.clone(),
+            text: error.message.clone().into(),
             until_ms: ahead.map(|ahead| self.clock.now_ms().saturating_add(ahead)),
         }
     }
@@ -186,12 +191,15 @@ impl Run {
         started: &Started,
     ) -> Result<Success, Error> {
         let deadline = self.deadline;
-        let call = self.call_upstream(target, asking, link, access, started);
+        let call = pin!(self.call_upstream(target, asking, link, access, started));
         match deadline {
             None => call.await,
             Some(at) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late())),
         }
     }
+
+    // Futures are pinned where they are made and lent from there: handed on by value, each would be copied at every step,
+    // and would keep room at every step.
 
     async fn call_upstream(
         &mut self,
@@ -202,46 +210,62 @@ impl Run {
         started: &Started,
     ) -> Result<Success, Error> {
         let request = access.wire.encode(&self.call, started.model(), &self.headers)?;
+        let answer = link.transport.send(request);
         let renamed = started.model() != self.call.model;
         if self.call.stream {
             // Until its first content: a stream that has begun cannot be asked for elsewhere.
-            let first_content = bounded(asking.first_token_timeout, target, "first_token_timeout", async {
-                let head = async {
-                    let response = link.transport.send(request).await.map_err(broken)?;
-                    let whole = is_json(response.headers());
-                    let (headers, body) = self.head(access, response).await?;
-                    Ok((whole, headers, body))
-                };
-                let (whole, headers, body) = bounded(asking.timeout, target, "timeout", head).await?;
-                if whole {
-                    let body = collect(body, LONGEST_ANSWER);
-                    let body = bounded(Some(asking.idle_timeout), target, "idle_timeout", body).await?;
-                    access.wire.decode(&self.call, renamed, body)?;
-                    return Err(Error::new(
-                        Kind::BadAnswer,
-                        "the upstream answered in one piece, and a stream was asked for",
-                    ));
-                }
-                let stream = open(access.wire.decoder(&self.call, renamed), body, asking.idle_timeout).await?;
-                Ok(Success::Stream {
-                    stream: Box::new(stream),
-                    headers,
-                })
-            });
-            return first_content.await;
+            let begun = pin!(self.begin_stream(target, asking, access, renamed, answer));
+            return bounded(asking.first_token_timeout, target, "first_token_timeout", begun).await;
         }
-        bounded(asking.timeout, target, "timeout", async {
-            let response = link.transport.send(request).await.map_err(broken)?;
-            let (headers, body) = self.head(access, response).await?;
-            let body = collect(body, LONGEST_ANSWER).await?;
-            let reply = access.wire.decode(&self.call, renamed, body)?;
-            Ok(Success::Whole {
-                body: reply.body,
-                usage: reply.usage,
-                headers,
-            })
+        let fetched = pin!(self.fetch(access, renamed, answer));
+        bounded(asking.timeout, target, "timeout", fetched).await
+    }
+
+    /// A whole answer.
+    async fn fetch(&mut self, access: &Access, renamed: bool, answer: Answering) -> Result<Success, Error> {
+        let response = answer.await.map_err(broken)?;
+        let (headers, body) = self.head(access, response).await?;
+        let body = collect(body, LONGEST_ANSWER).await?;
+        let reply = access.wire.decode(&self.call, renamed, body)?;
+        Ok(Success::Whole {
+            body: reply.body,
+            usage: reply.usage,
+            headers,
         })
-        .await
+    }
+
+    /// A stream up to its first content.
+    async fn begin_stream(
+        &mut self,
+        target: &Target,
+        asking: &Asking,
+        access: &Access,
+        renamed: bool,
+        answer: Answering,
+    ) -> Result<Success, Error> {
+        let (whole, headers, body) = {
+            let head = pin!(async {
+                let response = answer.await.map_err(broken)?;
+                let whole = is_json(response.headers());
+                let (headers, body) = self.head(access, response).await?;
+                Ok((whole, headers, body))
+            });
+            bounded(asking.timeout, target, "timeout", head).await?
+        };
+        if whole {
+            let body = Box::pin(collect(body, LONGEST_ANSWER));
+            let body = bounded(Some(asking.idle_timeout), target, "idle_timeout", body).await?;
+            access.wire.decode(&self.call, renamed, body)?;
+            return Err(Error::new(
+                Kind::BadAnswer,
+                "the upstream answered in one piece, and a stream was asked for",
+            ));
+        }
+        let stream = open(access.wire.decoder(&self.call, renamed), body, asking.idle_timeout).await?;
+        Ok(Success::Stream {
+            stream: Box::new(stream),
+            headers,
+        })
     }
 
     /// Takes the head; a status that is no success becomes what it means.
@@ -256,14 +280,14 @@ impl Run {
             return Ok((come_back(&parts.headers), body));
         }
         self.refusal_headers = come_back(&parts.headers);
-        let said = timeout(Duration::from_secs(15), collect_some(body))
+        let said = Box::pin(timeout(Duration::from_secs(15), collect_some(body)))
             .await
             .unwrap_or_default();
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0));
         Err(access.wire.failure(parts.status, &parts.headers, &said, now))
     }
 
-    fn answer(mut self, success: Success, started: &Started, target: &Target, asking: &Asking) -> Answer {
+    fn answer(mut self: Box<Self>, success: Success, started: &Started, asking: &Asking) -> Answer {
         let attribution = self.ledger.shared().attribution();
         match success {
             Success::Whole { body, usage, headers } => {
@@ -281,13 +305,12 @@ impl Run {
             Success::Stream { stream, headers } => {
                 self.ledger.committed(started, stream.content);
                 let (overhead, waited) = self.ledger.head_ready();
-                let name = target.name.clone();
                 let body = Body::Stream(relay::relay(
                     *stream,
                     self.ledger,
-                    name,
+                    started.target(),
                     asking.idle_timeout,
-                    Arc::clone(&self.snapshot),
+                    self.snapshot,
                 ));
                 Answer {
                     attribution,
@@ -376,7 +399,7 @@ async fn bounded<T>(
     bound: Option<Duration>,
     target: &Target,
     name: &str,
-    call: impl Future<Output = Result<T, Error>>,
+    call: impl Future<Output = Result<T, Error>> + Unpin,
 ) -> Result<T, Error> {
     let Some(bound) = bound else { return call.await };
     timeout(bound, call).await.unwrap_or_else(|_| {

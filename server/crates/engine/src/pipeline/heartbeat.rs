@@ -4,16 +4,14 @@
 //! After a while the head goes out without: comments follow until the answer begins, and a failure becomes the stream's
 //! last word.
 
+use super::Attempts;
 use crate::ledger::Shared;
 use crate::request::{Answer, Body, Failure, Piece};
-use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
-
-type Attempts = BoxFuture<'static, Result<Answer, Failure>>;
 
 /// What follows the head.
 enum State {

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use switchyard_core::error::Error;
+use switchyard_core::routing::TargetId;
 use switchyard_providers::{End, StreamDecoder};
 
 /// How long an upstream may take from its last frame to its body's end.
@@ -23,18 +24,18 @@ const LINGER: Duration = Duration::from_millis(200);
 struct Relay {
     body: UpstreamBody,
     decoder: Box<dyn StreamDecoder>,
-    ledger: Ledger,
+    ledger: Box<Ledger>,
     ready: VecDeque<Piece>,
     over: bool,
-    target: String,
+    target: TargetId,
     idle: Duration,
     snapshot: Arc<Snapshot>,
 }
 
 pub(super) fn relay(
     opened: Opened,
-    ledger: Ledger,
-    target: String,
+    ledger: Box<Ledger>,
+    target: TargetId,
     idle: Duration,
     snapshot: Arc<Snapshot>,
 ) -> BoxStream<'static, Piece> {
@@ -117,7 +118,7 @@ impl Relay {
     }
 
     fn cleaned(&self, error: Error) -> Error {
-        match self.snapshot.targets.iter().find(|target| target.name == self.target) {
+        match self.snapshot.targets.get(self.target.0) {
             Some(target) => clean(error, target),
             None => error,
         }

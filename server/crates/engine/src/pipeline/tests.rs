@@ -205,7 +205,7 @@ impl Rig {
         self.last()
             .attempts
             .into_iter()
-            .map(|attempt| attempt.outcome)
+            .map(|attempt| attempt.outcome.into_owned())
             .collect()
     }
 
@@ -332,8 +332,8 @@ impl Ask {
             arrived_at_ms: 0,
             upload: Duration::ZERO,
             body: Bytes::from(format!(r#"{{"model":"{model}",{input}{}}}"#, self.fields)),
-            id: self.id,
-            caller: self.caller,
+            id: self.id.into(),
+            caller: self.caller.into(),
             surface: self.surface,
             headers: self.headers,
         }

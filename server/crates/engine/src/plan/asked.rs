@@ -74,9 +74,9 @@ pub(super) fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option
     let mut only = vec![false; snapshot.targets.len()];
     let names = values.iter().flat_map(|value| value.split(',')).map(str::trim);
     for name in names.filter(|name| !name.is_empty()) {
-        let position = snapshot.targets.iter().position(|target| target.name == name);
+        let position = snapshot.targets.iter().position(|target| *target.name == *name);
         let Some(allowed) = position.and_then(|position| only.get_mut(position)) else {
-            let known: Vec<&str> = snapshot.targets.iter().map(|target| target.name.as_str()).collect();
+            let known: Vec<&str> = snapshot.targets.iter().map(|target| &*target.name).collect();
             let message = format!(
                 "X-Gateway-Only names no configured target: {name:?}; targets here: {}",
                 known.join(", ")
@@ -109,7 +109,7 @@ pub(super) fn project_only(snapshot: &Snapshot, caller: &Caller) -> Option<Vec<b
         snapshot
             .targets
             .iter()
-            .map(|target| only.contains(&target.name))
+            .map(|target| only.iter().any(|name| **name == *target.name))
             .collect(),
     )
 }

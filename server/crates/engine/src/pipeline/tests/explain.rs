@@ -228,19 +228,19 @@ async fn its_order_is_the_one_in_which_targets_are_asked() {
                 .collect();
             assert_eq!(explained.order, tried, "{place}");
             assert_eq!(
-                (&explained.route, &explained.variant),
-                (&record.route, &record.variant),
+                (&*explained.route, explained.variant.as_deref()),
+                (&*record.route, record.variant.as_deref()),
                 "{place}"
             );
             for verdicts in [&explained.verdicts, &record.verdicts] {
-                let named: Vec<&str> = verdicts.iter().map(|verdict| verdict.target.as_str()).collect();
+                let named: Vec<&str> = verdicts.iter().map(|verdict| &*verdict.target).collect();
                 let targets = rig.engine.targets().targets;
                 let configured: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
                 assert_eq!(named, configured, "one verdict per configured target\n{place}");
                 assert!(verdicts.iter().all(|verdict| !verdict.reason.is_empty()), "{place}");
             }
             for verdict in &record.verdicts {
-                let was_tried = tried.iter().any(|(target, _)| *target == verdict.target);
+                let was_tried = tried.iter().any(|(target, _)| **target == *verdict.target);
                 let state = if was_tried {
                     VerdictState::Failed
                 } else {

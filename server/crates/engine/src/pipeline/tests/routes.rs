@@ -70,7 +70,7 @@ async fn the_nearest_word_decides() {
         assert_eq!(way(&rig, asked.clone()), want);
         let first = want.split(": ").nth(1).unwrap().split(':').next().unwrap();
         assert_eq!(rig.tell(asked).await, format!("200 by {first} after 1"));
-        assert_eq!(rig.last().route, want.split(' ').next().unwrap());
+        assert_eq!(&*rig.last().route, want.split(' ').next().unwrap());
         let sent = rig.calls().remove(0);
         assert!(
             want.contains(&format!("{}:{}", sent.host, sent.model())),
