@@ -4,10 +4,14 @@
 //! right, and the first address that is no trusted proxy is the client. A client that writes the header itself only adds
 //! to the left of that.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// The client behind the proxies, and whether it came by https.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +53,8 @@ impl TrustedProxies {
         if !self.trusts(peer) {
             return Client { ip: peer, https: false };
         }
-        let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-        let https = header("x-forwarded-proto").is_some_and(|proto| {
+        let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+        let https = header(FORWARDED_PROTO).is_some_and(|proto| {
             proto
                 .split(',')
                 .next()
@@ -58,7 +62,7 @@ impl TrustedProxies {
                 .trim()
                 .eq_ignore_ascii_case("https")
         });
-        let lines = headers.get_all("x-forwarded-for");
+        let lines = headers.get_all(FORWARDED_FOR);
         let chain: Vec<&str> = lines
             .iter()
             .filter_map(|line| line.to_str().ok())
@@ -73,7 +77,7 @@ impl TrustedProxies {
             }
         }
         if chain.is_empty()
-            && let Some(real) = header("x-real-ip").and_then(|ip| ip.parse::<IpAddr>().ok())
+            && let Some(real) = header(REAL_IP).and_then(|ip| ip.parse::<IpAddr>().ok())
         {
             ip = real.to_canonical();
         }

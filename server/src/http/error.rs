@@ -225,7 +225,8 @@ pub(crate) fn time(headers: &mut http::HeaderMap, overhead: Duration, waited: Du
 
 /// Milliseconds with three decimals. Made of whole numbers: a fraction's shortest text is long in the making.
 fn millis(duration: Duration) -> String {
-    let micros = duration.as_micros();
+    // Not of 128 bits: those are long in the making too.
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     format!("{}.{:03}", micros / 1000, micros % 1000)
 }
 

@@ -2,14 +2,16 @@
 
 use super::server::{FINE, Server, gone, news, request};
 use super::{HttpTransport, ask, post, read, transport};
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use futures_util::{FutureExt, StreamExt};
+use http::Request;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use switchyard_engine::ports::Transport;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 
 #[tokio::test]
@@ -107,6 +109,31 @@ async fn bodies_end_in_every_way_that_http_has() {
             "fine",
             true,
         ),
+        (
+            "one length, said twice",
+            "HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 4, 4\r\n\r\nfine",
+            "fine",
+            true,
+        ),
+        // Somebody on the way may go by the length, and take what is left for the next answer.
+        (
+            "chunks, and a length",
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: gzip, chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\n",
+            "fine",
+            false,
+        ),
+        (
+            "more than was announced",
+            "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfineHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+            "fine",
+            false,
+        ),
+        (
+            "an old version that keeps its connection",
+            "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 4\r\n\r\nfine",
+            "fine",
+            true,
+        ),
     ] {
         let server = Server::answering(answer).await;
         let transport = transport();
@@ -129,6 +156,75 @@ async fn a_body_may_go_on_until_the_connection_ends() {
     assert_eq!(ask(&transport, &server.url()).await.as_deref(), Ok("until the end"));
     assert_eq!(ask(&transport, &server.url()).await.as_deref(), Ok("until the end"));
     assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test]
+async fn a_head_may_come_in_any_number_of_pieces() {
+    let server = Server::start(|_, mut socket| async move {
+        while request(&mut socket).await.is_some() {
+            for piece in ["HTTP/1.1 100 Con", "tinue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-le", "ngth: 4\r\n\r", "\nfi", "ne"] {
+                socket.write_all(piece.as_bytes()).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        }
+    })
+    .await;
+    let transport = transport();
+    for _ in 0..3 {
+        assert_eq!(ask(&transport, &server.url()).await.as_deref(), Ok("fine"));
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+/// More than any socket takes at once.
+fn large() -> Request<Bytes> {
+    Request::post("http://placeholder.test/").body(Bytes::from(vec![b'x'; 8 << 20])).unwrap()
+}
+
+#[tokio::test]
+async fn who_answers_before_all_was_said_is_heard() {
+    let server = Server::start(|_, mut socket| async move {
+        let mut some = [0; 1000];
+        socket.read_exact(&mut some).await.unwrap();
+        let refusal = "HTTP/1.1 413 Content Too Large\r\ncontent-length: 5\r\n\r\nlarge";
+        socket.write_all(refusal.as_bytes()).await.unwrap();
+        gone(&mut socket).await;
+    })
+    .await;
+    let transport = transport();
+    let mut request = large();
+    *request.uri_mut() = server.url().parse().unwrap();
+    let response = transport.send(request).await.unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(read(response).await.as_deref(), Ok("large"));
+}
+
+#[tokio::test]
+async fn an_answer_may_begin_while_the_request_still_goes_up() {
+    let server = Server::start(|_, mut socket| async move {
+        let mut some = vec![0; 1000];
+        socket.read_exact(&mut some).await.unwrap();
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nbegun\r\n";
+        socket.write_all(head.as_bytes()).await.unwrap();
+        while !some.ends_with(b"END") {
+            let mut more = vec![0; 1 << 20];
+            let read = socket.read(&mut more).await.unwrap();
+            some.extend_from_slice(&more[..read]);
+        }
+        socket.write_all(b"4\r\nover\r\n0\r\n\r\n").await.unwrap();
+        assert!(super::server::request(&mut socket).await.is_some());
+        socket.write_all(super::server::FINE.as_bytes()).await.unwrap();
+    })
+    .await;
+    let transport = transport();
+    let mut request = large().map(|body| Bytes::from([&body, &b"END"[..]].concat()));
+    *request.uri_mut() = server.url().parse().unwrap();
+    let mut body = transport.send(request).await.unwrap().into_body();
+    assert_eq!(body.next().await.unwrap().unwrap(), "begun");
+    assert_eq!(body.next().await.unwrap().unwrap(), "over");
+    assert!(body.next().await.is_none());
+    assert_eq!(ask(&transport, &server.url()).await.as_deref(), Ok("fine"));
+    assert_eq!(server.connections(), 1);
 }
 
 #[tokio::test]

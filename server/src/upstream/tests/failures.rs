@@ -161,8 +161,36 @@ async fn a_new_connection_that_is_closed_at_once_is_broken() {
 }
 
 #[tokio::test]
-async fn no_http_is_broken() {
-    let server = Server::answering("SSH-2.0-OpenSSH_9.9\r\n\r\n").await;
+async fn what_is_no_http_or_contradicts_itself_is_broken() {
+    for answer in [
+        "SSH-2.0-OpenSSH_9.9\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nfine!",
+        "HTTP/1.1 200 OK\r\ncontent-length: 4, 5\r\n\r\nfine!",
+        "HTTP/1.1 200 OK\r\ncontent-length: +4\r\n\r\nfine",
+        "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nfine",
+        "HTTP/1.1 200 OK\r\ncontent-length:\r\n\r\n",
+        "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nname : x\r\n\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n folded\r\n\r\nfine",
+    ] {
+        let server = Server::answering(answer).await;
+        let error = ask(&transport(), &server.url()).await.unwrap_err();
+        assert_eq!(error.kind, TransportFault::Broken, "{answer:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_is_broken() {
+    let server = Server::start(|_, mut socket| async move {
+        request(&mut socket).await.unwrap();
+        let mut line = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(1 << 20)).into_bytes();
+        while socket.write_all(&line).await.is_ok() {
+            line = vec![b'y'; 1 << 20];
+        }
+    })
+    .await;
     let error = ask(&transport(), &server.url()).await.unwrap_err();
     assert_eq!(error.kind, TransportFault::Broken, "{error}");
 }

@@ -3,16 +3,16 @@
 use super::Asked;
 use crate::request::Caller;
 use crate::snapshot::Snapshot;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use std::collections::BTreeMap;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::routing::{Fields, RouteId, is_virtual};
 
-const ROUTE_HEADER: &str = "x-gateway-route";
-const ONLY_HEADER: &str = "x-gateway-only";
-const METADATA_HEADER: &str = "x-gateway-metadata";
-pub(super) const SESSION_HEADER: &str = "x-session-id";
-pub(super) const USER_HEADER: &str = "x-user-id";
+const ROUTE_HEADER: HeaderName = HeaderName::from_static("x-gateway-route");
+const ONLY_HEADER: HeaderName = HeaderName::from_static("x-gateway-only");
+const METADATA_HEADER: HeaderName = HeaderName::from_static("x-gateway-metadata");
+pub(super) const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
+pub(super) const USER_HEADER: HeaderName = HeaderName::from_static("x-user-id");
 /// Longest identity that a caller may assert; longer ones are ignored.
 const LONGEST_IDENTITY: usize = 256;
 const MOST_METADATA: usize = 32;
@@ -146,7 +146,7 @@ pub(super) fn metadata(headers: &HeaderMap) -> Result<BTreeMap<String, String>, 
 }
 
 /// What a caller says about itself; ignored when it cannot be a name.
-pub(super) fn identity<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(super) fn identity(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let value = headers.get(name)?.to_str().ok()?.trim();
     let plain = !value.is_empty() && value.len() <= LONGEST_IDENTITY && !value.chars().any(char::is_control);
     plain.then_some(value)
