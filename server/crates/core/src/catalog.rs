@@ -159,9 +159,31 @@ pub enum WorkKind {
 /// The facts about `model`, the id that is sent upstream, at `provider`.
 #[must_use]
 pub fn lookup(provider: &str, model: &str) -> Option<&'static ModelFacts> {
-    let table: &'static [Entry] = &TABLE;
-    let found = table.binary_search_by(|entry| (entry.provider, entry.model).cmp(&(provider, model)));
-    found.ok().map(|at| &table[at].facts)
+    Vendor::named(provider).facts(model)
+}
+
+/// What the catalogue has of one provider: found once, and asked for every request.
+#[derive(Clone, Copy)]
+pub struct Vendor(&'static [Entry]);
+
+impl Vendor {
+    /// One that the catalogue does not know has no models.
+    #[must_use]
+    pub fn named(provider: &str) -> Self {
+        Self(entries_of(provider))
+    }
+
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// The facts about `model`, the id that is sent upstream.
+    #[must_use]
+    pub fn facts(self, model: &str) -> Option<&'static ModelFacts> {
+        let found = self.0.binary_search_by(|entry| entry.model.cmp(model));
+        found.ok().and_then(|at| self.0.get(at)).map(|entry| &entry.facts)
+    }
 }
 
 /// The ids that can be sent to `provider`, sorted.

@@ -269,14 +269,11 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
 
 /// A target that has just recovered gets its full share little by little: until then it often stands last.
 fn ramp_up(legs: &mut [Leg], snapshot: &Snapshot, now: Instant, dice: &mut dyn RngCore) {
-    if legs.len() < 2 {
+    let share = |leg: &Leg| snapshot.targets.get(leg.target.0)?.live.share(now);
+    if legs.len() < 2 || legs.iter().all(|leg| share(leg).is_none()) {
         return;
     }
-    let mut steps_back = |leg: &Leg| {
-        let target = snapshot.targets.get(leg.target.0)?;
-        let share = target.live.share(now)?;
-        Some(dice.random_range(0.0..1.0) >= share)
-    };
+    let mut steps_back = |leg: &Leg| Some(dice.random_range(0.0..1.0) >= share(leg)?);
     // Stable: each part keeps its order.
     legs.sort_by_cached_key(|leg| steps_back(leg).unwrap_or(false));
 }

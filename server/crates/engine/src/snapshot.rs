@@ -13,7 +13,7 @@ use crate::ports::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use switchyard_core::catalog::{self, Work};
+use switchyard_core::catalog::{self, Vendor, Work};
 use switchyard_core::config::{
     self, Asking, BUILT_IN, Config, Credential, Price, Project, Provider, ProviderKind, Route, To,
 };
@@ -53,13 +53,11 @@ pub(crate) struct Target {
     pub(crate) models: Vec<String>,
     pub(crate) serves_any: bool,
     pub(crate) model_map: BTreeMap<String, String>,
-    /// What the catalogue knows its models and prices by.
-    catalog: String,
+    /// What the catalogue knows of its models and prices.
+    vendor: Vendor,
     /// The catalogue's models are its models, as nobody lists others. They decide its place in an order, and are not
     /// listed.
     knows_catalog: bool,
-    /// The catalogue knows models of this vendor.
-    is_vendor: bool,
     prices: BTreeMap<String, Price>,
     pub(crate) discovered: Discovered,
     pub(crate) live: Arc<Live>,
@@ -226,7 +224,7 @@ impl Target {
         models.extend(own.cloned().collect::<Vec<_>>());
         let credentials = link.as_ref().map_or(0, |link| link.accesses.len());
         let live = Live::build(target, provider, credentials, earlier.map(|earlier| &earlier.live));
-        let catalog_id = provider.map_or_else(|| id.clone(), |provider| provider.catalog.clone());
+        let catalog_id = provider.map_or(id, |provider| &provider.catalog);
         Ok(Self {
             name: id.as_str().into(),
             provider: id.as_str().into(),
@@ -235,8 +233,7 @@ impl Target {
             models,
             serves_any,
             model_map: target.model_map.clone(),
-            is_vendor: catalog::knows(&catalog_id),
-            catalog: catalog_id,
+            vendor: Vendor::named(catalog_id),
             knows_catalog,
             prices: provider.map(|provider| provider.prices.clone()).unwrap_or_default(),
             discovered: Discovered::default(),
@@ -249,7 +246,7 @@ impl Target {
         let known = || self.knows_catalog && self.facts(model).is_some_and(|facts| !facts.variant);
         match (listed || known(), self.serves_any) {
             (true, _) => Serves::Listed,
-            (false, true) if self.is_vendor => Serves::Anything,
+            (false, true) if self.vendor.is_known() => Serves::Anything,
             (false, true) => Serves::Open,
             (false, false) => Serves::No,
         }
@@ -257,7 +254,7 @@ impl Target {
 
     /// What the catalogue knows of an upstream model.
     pub(crate) fn facts(&self, upstream: &str) -> Option<&'static catalog::ModelFacts> {
-        catalog::lookup(&self.catalog, upstream)
+        self.vendor.facts(upstream)
     }
 
     /// USD that the work would cost.

@@ -164,11 +164,12 @@ impl Router {
                         .is_none_or(|seen| std::mem::replace(seen, true));
                     let target = TargetId(target);
                     if !again {
+                        let model = walk.name(view.upstream(place, target));
                         walk.order.legs.push(Leg {
                             target,
                             route: id,
                             place: index,
-                            model: view.upstream(place, target).into(),
+                            model,
                         });
                     }
                 }
@@ -223,6 +224,16 @@ struct Walk {
     ordered: Vec<bool>,
     /// By target.
     why: Vec<Option<LeftOut>>,
+}
+
+impl Walk {
+    /// Most targets know a model by the same name: it is kept once.
+    fn name(&self, upstream: &str) -> Arc<str> {
+        match self.order.legs.last() {
+            Some(leg) if *leg.model == *upstream => Arc::clone(&leg.model),
+            _ => upstream.into(),
+        }
+    }
 }
 
 impl Route {

@@ -135,7 +135,7 @@ impl Bench {
                 RouteId::DEFAULT => String::new(),
                 RouteId(route) => format!("{}/", self.config.routes[route].name),
             };
-            let model = match leg.model == request.model {
+            let model = match *leg.model == *request.model {
                 true => String::new(),
                 false => format!(":{}", leg.model),
             };
