@@ -304,11 +304,11 @@ fn pipeline(body: &Bytes, answer: Bytes) -> anyhow::Result<()> {
 
 async fn ask(engine: &Engine, body: Bytes) -> anyhow::Result<usize> {
     let request = Asked {
-        id: REQUEST_ID.to_owned(),
+        id: REQUEST_ID.into(),
         arrived: Instant::now(),
         arrived_at_ms: 1_764_460_800_000,
         upload: Duration::ZERO,
-        caller: Caller::default(),
+        caller: Caller::default().into(),
         surface: Surface::Chat,
         headers: HeaderMap::new(),
         body,

@@ -164,7 +164,9 @@ impl Engine {
         let ledger = Ledger::open(&request, Arc::clone(&snapshot), records, open);
         let (request, prepared) = self.prepare(request, &snapshot).await;
         // Not here, where all of it would be kept for as long as the answer takes.
-        let (shared, attempts) = self.begin(snapshot, ledger, request, prepared)?;
+        let (shared, attempts) = self
+            .begin(snapshot, ledger, request, prepared)
+            .map_err(|failure| *failure)?;
         match shared {
             Some(shared) => heartbeat::while_waiting(shared, attempts, HEARTBEAT_AFTER).await,
             None => attempts.await,
@@ -178,10 +180,10 @@ impl Engine {
         mut ledger: Box<Ledger>,
         request: Request,
         prepared: Prepared,
-    ) -> Result<(Option<Arc<Shared>>, Attempts), Failure> {
-        let (call, plan) = prepared.map_err(|error| fail(&mut ledger, error))?;
+    ) -> Result<(Option<Arc<Shared>>, Attempts), Box<Failure>> {
+        let (call, plan) = prepared.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.call_read(&call);
-        let plan = plan.map_err(|error| fail(&mut ledger, error))?;
+        let plan = plan.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.planned(&plan);
         let deadline = snapshot
             .request_timeout

@@ -162,7 +162,13 @@ async fn a_body_may_go_on_until_the_connection_ends() {
 async fn a_head_may_come_in_any_number_of_pieces() {
     let server = Server::start(|_, mut socket| async move {
         while request(&mut socket).await.is_some() {
-            for piece in ["HTTP/1.1 100 Con", "tinue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-le", "ngth: 4\r\n\r", "\nfi", "ne"] {
+            for piece in [
+                "HTTP/1.1 100 Con",
+                "tinue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-le",
+                "ngth: 4\r\n\r",
+                "\nfi",
+                "ne",
+            ] {
                 socket.write_all(piece.as_bytes()).await.unwrap();
                 tokio::task::yield_now().await;
             }
@@ -178,7 +184,9 @@ async fn a_head_may_come_in_any_number_of_pieces() {
 
 /// More than any socket takes at once.
 fn large() -> Request<Bytes> {
-    Request::post("http://placeholder.test/").body(Bytes::from(vec![b'x'; 8 << 20])).unwrap()
+    Request::post("http://placeholder.test/")
+        .body(Bytes::from(vec![b'x'; 8 << 20]))
+        .unwrap()
 }
 
 #[tokio::test]
@@ -212,8 +220,8 @@ async fn an_answer_may_begin_while_the_request_still_goes_up() {
             some.extend_from_slice(&more[..read]);
         }
         socket.write_all(b"4\r\nover\r\n0\r\n\r\n").await.unwrap();
-        assert!(super::server::request(&mut socket).await.is_some());
-        socket.write_all(super::server::FINE.as_bytes()).await.unwrap();
+        assert!(request(&mut socket).await.is_some());
+        socket.write_all(FINE.as_bytes()).await.unwrap();
     })
     .await;
     let transport = transport();
