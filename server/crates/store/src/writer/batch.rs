@@ -102,7 +102,7 @@ async fn leave_out_written<'a>(
     for Numbered { id, record } in batch {
         match present.get(id) {
             None => fresh.push((*id, record)),
-            Some((request_id, at_ms)) if *request_id == record.request_id && *at_ms == record.arrived_at_ms => {}
+            Some((request_id, at_ms)) if **request_id == *record.request_id && *at_ms == record.arrived_at_ms => {}
             Some(_) if is_written(connection, record).await? => {}
             Some(_) => {
                 fresh.push((next_free, record));
@@ -185,9 +185,9 @@ fn bind_request(statement: Statement, id: i64, record: &RequestRecord) -> Result
     let verdicts = serde_json::to_string(&record.verdicts).map_err(|error| StoreError::Unexpected(error.into()))?;
     Ok(statement
         .bind(id)
-        .bind(record.request_id.as_str())
+        .bind(&*record.request_id)
         .bind(record.arrived_at_ms)
-        .bind(record.surface.as_str())
+        .bind(&*record.surface)
         .bind(record.stream)
         .bind(record.model.as_str())
         .bind(record.upstream_model.as_deref())
@@ -211,7 +211,7 @@ fn bind_request(statement: Statement, id: i64, record: &RequestRecord) -> Result
         .bind(record.simulated)
         .bind(u32::try_from(record.attempts.len()).unwrap_or(u32::MAX))
         .bind(verdicts)
-        .bind(record.route.as_str())
+        .bind(&*record.route)
         .bind(record.variant.as_deref()))
 }
 
@@ -219,10 +219,10 @@ fn bind_attempt(statement: Statement, (id, number, attempt): &(i64, i64, &Attemp
     statement
         .bind(*id)
         .bind(*number)
-        .bind(attempt.target.as_str())
-        .bind(attempt.provider.as_str())
-        .bind(attempt.model.as_str())
-        .bind(attempt.outcome.as_str())
+        .bind(&*attempt.target)
+        .bind(&*attempt.provider)
+        .bind(&*attempt.model)
+        .bind(&*attempt.outcome)
         .bind(attempt.status)
         .bind(signed(attempt.started_us))
         .bind(signed(attempt.latency_us))

@@ -14,23 +14,23 @@ fn records() -> Vec<RequestRecord> {
         record(0),
         RequestRecord {
             model: "Claude-Opus".to_owned(),
-            provider: Some("anthropic".to_owned()),
+            provider: Some("anthropic".into()),
             ..record(1)
         },
         RequestRecord {
-            target: Some("backup".to_owned()),
-            route: "fast".to_owned(),
-            key_id: Some("key-2".to_owned()),
+            target: Some("backup".into()),
+            route: "fast".into(),
+            key_id: Some("key-2".into()),
             ..record(2)
         },
         RequestRecord {
             key_id: None,
-            route: String::new(),
+            route: "".into(),
             ..failed(3, Outcome::Rejected, "model_not_found", "no such model: 100%_sure")
         },
         failed(4, Outcome::Error, "upstream_error", r"a \ and 100 percent"),
         RequestRecord {
-            key_id: Some("key-2".to_owned()),
+            key_id: Some("key-2".into()),
             ..failed(5, Outcome::Partial, "cut", "Connection closed")
         },
         failed(6, Outcome::ClientCancelled, "cancelled", "%"),
@@ -100,15 +100,19 @@ async fn each_filter_finds_its_rows() {
             &[2, 1],
         ),
         ("before all", with(|f| f.until_ms = Some(T0 - 3_600_000)), &[]),
-        ("request id", with(|f| f.q = Some(record(4).request_id)), &[4]),
+        (
+            "request id",
+            with(|f| f.q = Some(record(4).request_id.to_string())),
+            &[4],
+        ),
         (
             "request id of a failure",
-            with(|f| (f.q, f.outcome) = (Some(record(4).request_id), failed)),
+            with(|f| (f.q, f.outcome) = (Some(record(4).request_id.to_string()), failed)),
             &[4],
         ),
         (
             "request id of another key",
-            with(|f| (f.q, f.key) = (Some(record(4).request_id), key("key-2"))),
+            with(|f| (f.q, f.key) = (Some(record(4).request_id.to_string()), key("key-2"))),
             &[],
         ),
         ("unknown request id", with(|f| f.q = Some("f".repeat(32))), &[]),

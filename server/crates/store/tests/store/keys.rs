@@ -242,7 +242,7 @@ async fn counts_tell_live_expired_and_used() {
     store.revoke_key("revoked", NOW, NoAdmin::Refuse).await.unwrap();
 
     let other = |n| switchyard_engine::record::RequestRecord {
-        key_id: Some("key-2".to_owned()),
+        key_id: Some("key-2".into()),
         ..record(n)
     };
     let store = place.with([record(3), record(1), other(2)]).await;

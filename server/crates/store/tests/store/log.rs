@@ -10,7 +10,7 @@ use switchyard_store::{LatencySample, LogFilter, MinuteRow, Page, StoredRequest,
 fn full() -> RequestRecord {
     RequestRecord {
         stream: true,
-        route: "fast".to_owned(),
+        route: "fast".into(),
         variant: Some("B: cheaper".to_owned()),
         status: 502,
         outcome: Outcome::Partial,
@@ -54,7 +54,7 @@ fn sparse() -> RequestRecord {
         upstream_model: None,
         provider: None,
         target: None,
-        route: String::new(),
+        route: "".into(),
         usage: Usage::default(),
         key_id: None,
         key_name: None,
@@ -170,7 +170,7 @@ async fn ids_grow_even_when_the_clock_is_set_back_and_after_a_restart() {
     place.with([later, record(1)]).await.close().await;
     let store = place.with([record(2)]).await;
     let rows = store.logs(&LogFilter::default(), &Page::first(9)).await.unwrap().rows;
-    let order: Vec<_> = rows.iter().map(|row| row.record.request_id.as_str()).collect();
+    let order: Vec<_> = rows.iter().map(|row| row.record.request_id.clone()).collect();
     assert_eq!(
         order,
         [record(2).request_id, record(1).request_id, record(0).request_id]

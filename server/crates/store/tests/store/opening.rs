@@ -88,11 +88,11 @@ async fn an_older_database_is_brought_up_to_date_with_what_it_holds() {
     for (id, reason) in [("0", 1), ("1", 5000)] {
         let found = store.log(id).await.unwrap().unwrap().record;
         assert_eq!(found.verdicts[0].reason.len(), reason);
-        assert_eq!((found.route.as_str(), found.variant), ("", None));
+        assert_eq!((&*found.route, found.variant), ("", None));
     }
     assert_eq!(store.log("1").await.unwrap().unwrap().record.attempts.len(), 1);
     let rows = store.logs(&LogFilter::default(), &Page::first(9)).await.unwrap().rows;
-    let routes: Vec<_> = rows.iter().map(|row| row.record.route.as_str()).collect();
+    let routes: Vec<_> = rows.iter().map(|row| &*row.record.route).collect();
     assert_eq!(routes, ["default", "", ""]);
 }
 

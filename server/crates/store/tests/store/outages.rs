@@ -157,7 +157,7 @@ async fn what_an_older_build_left_on_the_spool_is_written() {
     assert_exactly_once(&store, 1).await;
     let found = store.log(&record(0).request_id).await.unwrap().unwrap();
     let wanted = RequestRecord {
-        route: String::new(),
+        route: "".into(),
         variant: None,
         ..record(0)
     };

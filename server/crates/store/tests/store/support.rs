@@ -91,15 +91,15 @@ impl Lock {
 /// The `n`th of a row of plain, successful requests, a second apart.
 pub(crate) fn record(n: i64) -> RequestRecord {
     RequestRecord {
-        request_id: format!("{n:032x}"),
+        request_id: format!("{n:032x}").into(),
         arrived_at_ms: T0 + n * 1000,
-        surface: "chat".to_owned(),
+        surface: "chat".into(),
         stream: false,
-        model: "gpt-4o".to_owned(),
-        upstream_model: Some("gpt-4o-2024".to_owned()),
-        provider: Some("openai".to_owned()),
-        target: Some("openai-1".to_owned()),
-        route: "default".to_owned(),
+        model: "gpt-4o".into(),
+        upstream_model: Some("gpt-4o-2024".into()),
+        provider: Some("openai".into()),
+        target: Some("openai-1".into()),
+        route: "default".into(),
         variant: None,
         status: 200,
         outcome: Outcome::Success,
@@ -114,8 +114,8 @@ pub(crate) fn record(n: i64) -> RequestRecord {
         duration_us: 800_000,
         first_token_us: None,
         overhead_us: 150,
-        key_id: Some("key-1".to_owned()),
-        key_name: Some("first".to_owned()),
+        key_id: Some("key-1".into()),
+        key_name: Some("first".into()),
         simulated: false,
         attempts: vec![attempt("openai-1", "success")],
         verdicts: vec![verdict("openai-1", VerdictState::Chosen, "first in order")],
@@ -124,10 +124,10 @@ pub(crate) fn record(n: i64) -> RequestRecord {
 
 pub(crate) fn attempt(target: &str, outcome: &str) -> AttemptRecord {
     AttemptRecord {
-        target: target.to_owned(),
-        provider: "openai".to_owned(),
-        model: "gpt-4o-2024".to_owned(),
-        outcome: outcome.to_owned(),
+        target: target.into(),
+        provider: "openai".into(),
+        model: "gpt-4o-2024".into(),
+        outcome: outcome.to_owned().into(),
         status: Some(200),
         started_us: 120,
         latency_us: 700_000,
@@ -138,9 +138,9 @@ pub(crate) fn attempt(target: &str, outcome: &str) -> AttemptRecord {
 
 pub(crate) fn verdict(target: &str, state: VerdictState, reason: &str) -> Verdict {
     Verdict {
-        target: target.to_owned(),
+        target: target.into(),
         state,
-        reason: reason.to_owned(),
+        reason: reason.to_owned().into(),
         until_ms: None,
     }
 }

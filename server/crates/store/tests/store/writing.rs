@@ -155,7 +155,7 @@ async fn two_writers_on_one_database_do_not_take_each_others_ids() {
     for n in 0..100 {
         writers[0].push(record(n));
         writers[1].push(RequestRecord {
-            request_id: format!("{:032x}", n + 1000),
+            request_id: format!("{:032x}", n + 1000).into(),
             ..record(n)
         });
     }
