@@ -1,10 +1,9 @@
 //! A caller's request, read once and only as deep as needed.
 
-use crate::json::{is_null, object, present, span};
 use crate::prompt::{Piece, Whose, pieces};
+use crate::skim::{Skim, Span, Written, Wrong};
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 use switchyard_core::error::{Error, Kind};
@@ -92,34 +91,43 @@ pub(crate) enum StreamOptions {
     Asked,
 }
 
-#[derive(Deserialize)]
-struct View<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    model: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    stream: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    stream_options: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    messages: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    input: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    user: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    functions: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    max_tokens: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    max_completion_tokens: Option<&'a RawValue>,
+/// Where the members stand that are looked at.
+#[derive(Default)]
+struct View {
+    model: Option<Span>,
+    stream: Option<Span>,
+    stream_options: Option<Span>,
+    messages: Option<Span>,
+    input: Option<Span>,
+    user: Option<Span>,
+    tools: Option<Span>,
+    functions: Option<Span>,
+    max_tokens: Option<Span>,
+    max_completion_tokens: Option<Span>,
 }
 
-#[derive(Deserialize)]
-struct StreamOptionsView<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    include_usage: Option<&'a RawValue>,
+impl View {
+    fn read(&mut self, skim: &mut Skim<'_>) -> Result<(), Wrong> {
+        skim.enter_object()?;
+        while let Some(key) = skim.key()? {
+            match key {
+                b"model" => skim.fill(&mut self.model, "model")?,
+                b"stream" => skim.fill(&mut self.stream, "stream")?,
+                b"stream_options" => skim.fill(&mut self.stream_options, "stream_options")?,
+                b"messages" => skim.fill(&mut self.messages, "messages")?,
+                b"input" => skim.fill(&mut self.input, "input")?,
+                b"user" => skim.fill(&mut self.user, "user")?,
+                b"tools" => skim.fill(&mut self.tools, "tools")?,
+                b"functions" => skim.fill(&mut self.functions, "functions")?,
+                b"max_tokens" => skim.fill(&mut self.max_tokens, "max_tokens")?,
+                b"max_completion_tokens" => {
+                    skim.fill(&mut self.max_completion_tokens, "max_completion_tokens")?;
+                }
+                _ => skim.skip()?,
+            }
+        }
+        skim.finish()
+    }
 }
 
 impl Call {
@@ -128,19 +136,26 @@ impl Call {
     /// # Errors
     /// [`Kind::InvalidRequest`] that names the field and what it must be.
     pub fn parse(surface: Surface, body: Bytes) -> Result<Self, Error> {
-        let view: View<'_> = object(&body).map_err(|error| malformed(&error))?;
+        let mut skim = Skim::new(&body);
+        let mut view = View::default();
+        view.read(&mut skim).map_err(|wrong| malformed(&skim.explain(wrong)))?;
+        let written = |span: Option<Span>| span.map(|span| span.of(&body));
         let (model, model_at) = read_model(&body, view.model)?;
-        let input = read_input(surface, view.messages, view.input)?;
-        let (prompt_bytes, input_at) = (input.get().len(), span(&body, input));
+        let input_at = read_input(&body, surface, &view)?;
         // What only routing looks at is not judged here: a value that makes no sense is the upstream's to refuse.
-        let max_output = read_count(view.max_completion_tokens).or_else(|| read_count(view.max_tokens));
-        let user: Option<String> = view.user.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let user = user.filter(|user| !user.is_empty());
-        let offered = |raw: Option<&RawValue>| raw.is_some_and(|raw| !crate::json::is_empty(raw));
-        let has_tools = offered(view.tools) || offered(view.functions);
-        let stream = match view.stream.map(|raw| raw.get().trim()) {
-            None | Some("null" | "false") => false,
-            Some("true") => true,
+        let max_output = written(view.max_completion_tokens)
+            .and_then(read_count)
+            .or_else(|| written(view.max_tokens).and_then(read_count));
+        let user = written(view.user)
+            .and_then(Written::text)
+            .filter(|user| !user.is_empty())
+            .map(Cow::into_owned);
+        let has_tools = [view.tools, view.functions]
+            .into_iter()
+            .any(|offered| written(offered).is_some_and(|offered| !offered.is_empty()));
+        let stream = match written(view.stream).map(Written::bytes) {
+            None | Some(b"null" | b"false") => false,
+            Some(b"true") => true,
             Some(_) => return Err(wrong("stream", "must be true or false")),
         };
         if stream && surface != Surface::Chat {
@@ -154,7 +169,7 @@ impl Call {
             wants_usage,
             model_at,
             stream_options,
-            prompt_bytes,
+            prompt_bytes: input_at.len(),
             user,
             has_tools,
             max_output,
@@ -211,7 +226,7 @@ impl Call {
     /// The messages as they are written.
     fn messages(&self) -> Option<&str> {
         (self.surface == Surface::Chat)
-            .then(|| std::str::from_utf8(self.input()).ok())
+            .then(|| simdutf8::basic::from_utf8(self.input()).ok())
             .flatten()
     }
 }
@@ -230,53 +245,55 @@ fn wrong(field: &str, must: &str) -> Error {
     Error::new(Kind::InvalidRequest, format!("`{field}` {must}")).with_param(field)
 }
 
-fn malformed(error: &serde_json::Error) -> Error {
+fn malformed(what: &str) -> Error {
     Error::new(
         Kind::InvalidRequest,
-        format!("the body is not a valid JSON object: {error}"),
+        format!("the body is not a valid JSON object: {what}"),
     )
 }
 
-fn read_model(body: &[u8], raw: Option<&RawValue>) -> Result<(String, Range<usize>), Error> {
-    let raw = raw.ok_or_else(|| wrong("model", "is required: name the model that should answer"))?;
-    let model: String =
-        serde_json::from_str(raw.get()).map_err(|_| wrong("model", "must be a text: the name of a model"))?;
+fn read_model(body: &[u8], at: Option<Span>) -> Result<(String, Range<usize>), Error> {
+    let at = at.ok_or_else(|| wrong("model", "is required: name the model that should answer"))?;
+    let model = at
+        .of(body)
+        .text()
+        .ok_or_else(|| wrong("model", "must be a text: the name of a model"))?;
     if model.trim().is_empty() {
         return Err(wrong("model", "must not be empty: name the model that should answer"));
     }
-    Ok((model, span(body, raw)))
+    Ok((model.into_owned(), at.range()))
 }
 
-fn read_input<'a>(
-    surface: Surface,
-    messages: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
-) -> Result<&'a RawValue, Error> {
+fn read_input(body: &[u8], surface: Surface, view: &View) -> Result<Range<usize>, Error> {
     let field = surface.input_field();
-    let raw = match surface {
-        Surface::Chat => messages,
-        Surface::Embeddings => input,
+    let at = match surface {
+        Surface::Chat => view.messages,
+        Surface::Embeddings => view.input,
     };
-    let raw = raw
-        .filter(|raw| !is_null(raw))
+    let at = at
+        .filter(|at| !at.of(body).is_null())
         .ok_or_else(|| wrong(field, "is required"))?;
     if surface == Surface::Chat {
-        if !raw.get().trim_start().starts_with('[') {
+        if !at.of(body).is_list() {
             return Err(wrong(field, "must be a list of messages"));
         }
-        if crate::json::is_empty(raw) {
+        if at.of(body).is_empty() {
             return Err(wrong(field, "must hold at least one message"));
         }
     }
-    Ok(raw)
+    Ok(at.range())
 }
 
 /// More output than this is nobody's to ask for.
 const MOST_OUTPUT: f64 = 1e12;
 
 /// A count, be it written `4000`, `4000.0` or `4e3`.
-fn read_count(raw: Option<&RawValue>) -> Option<u64> {
-    let count: f64 = raw?.get().trim().parse().ok()?;
+fn read_count(written: Written<'_>) -> Option<u64> {
+    let count: f64 = match written.count().map(u32::try_from) {
+        // Nearly all are, and nobody has to look for a point in them.
+        Some(Ok(small)) => return Some(small.into()),
+        _ => written.as_str().parse().ok()?,
+    };
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -285,23 +302,39 @@ fn read_count(raw: Option<&RawValue>) -> Option<u64> {
     (0.0..=MOST_OUTPUT).contains(&count).then(|| count.floor() as u64)
 }
 
-fn read_stream_options(body: &[u8], raw: Option<&RawValue>) -> Result<(bool, StreamOptions), Error> {
-    let Some(raw) = raw else {
+fn read_stream_options(body: &[u8], at: Option<Span>) -> Result<(bool, StreamOptions), Error> {
+    let Some(at) = at else {
         return Ok((false, StreamOptions::Absent));
     };
-    let at = span(body, raw);
-    if is_null(raw) {
-        return Ok((false, StreamOptions::Value(at)));
+    let options = at.of(body);
+    if options.is_null() {
+        return Ok((false, StreamOptions::Value(at.range())));
     }
-    let options: StreamOptionsView<'_> =
-        object(raw.get().as_bytes()).map_err(|_| wrong("stream_options", "must be an object"))?;
-    Ok(match options.include_usage {
-        None if crate::json::is_empty(raw) => (false, StreamOptions::Value(at)),
+    let flag = read_include_usage(options).map_err(|_| wrong("stream_options", "must be an object"))?;
+    Ok(match flag {
+        None if options.is_empty() => (false, StreamOptions::Value(at.range())),
         None => (false, StreamOptions::Object(at.start + 1)),
-        Some(flag) => match flag.get().trim() {
-            "true" => (true, StreamOptions::Asked),
-            "false" | "null" => (false, StreamOptions::Flag(span(body, flag))),
+        Some(flag) => match flag.of(options.bytes()).bytes() {
+            b"true" => (true, StreamOptions::Asked),
+            b"false" | b"null" => {
+                let range = at.start + flag.start..at.start + flag.end;
+                (false, StreamOptions::Flag(range))
+            }
             _ => return Err(wrong("stream_options.include_usage", "must be true or false")),
         },
     })
+}
+
+fn read_include_usage(options: Written<'_>) -> Result<Option<Span>, Wrong> {
+    let mut skim = Skim::new(options.bytes());
+    let mut flag = None;
+    skim.enter_object()?;
+    while let Some(key) = skim.key()? {
+        match key {
+            b"include_usage" => skim.fill(&mut flag, "include_usage")?,
+            _ => skim.skip()?,
+        }
+    }
+    skim.finish()?;
+    Ok(flag)
 }

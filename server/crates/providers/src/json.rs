@@ -1,83 +1,36 @@
 //! Small tools for JSON that is looked at without being taken apart.
 
+use crate::skim::{Skim, Span, Wrong};
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
-
-/// A field that is there, be it `null`. (`Option<&RawValue>` alone reads `null` as absent.)
-pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Reads a JSON object. (Alone, serde would take a list for a struct too, field by field.)
-pub(crate) fn object<'de, T: Deserialize<'de>>(document: &'de [u8]) -> Result<T, serde_json::Error> {
-    if document.trim_ascii_start().starts_with(b"[") {
-        return Err(serde::de::Error::custom("this is a list"));
-    }
-    serde_json::from_slice(document)
-}
-
-/// Where `value`, borrowed from `document`, stands in it.
-pub(crate) fn span(document: &[u8], value: &RawValue) -> Range<usize> {
-    let start = value.get().as_ptr().addr().saturating_sub(document.as_ptr().addr());
-    start..start + value.get().len()
-}
-
-/// `null`, `""`, `[]`, `{}` and white space around them say nothing.
-pub(crate) fn is_empty(value: &RawValue) -> bool {
-    let text = value.get().trim();
-    matches!(text, "null" | "\"\"" | "[]" | "{}")
-        || (text.len() > 2
-            && (text.starts_with('[') || text.starts_with('{'))
-            && text
-                .get(1..text.len() - 1)
-                .is_some_and(|inside| inside.trim().is_empty()))
-}
-
-pub(crate) fn is_null(value: &RawValue) -> bool {
-    value.get().trim() == "null"
-}
 
 /// Hands out the items of a list, or the keys and values of an object, one by one and unread: what is odd about one says
 /// nothing about the next. `false` if the document is neither, or not valid to its end.
-pub(crate) fn each<'de>(document: &'de str, with: impl FnMut(Option<&'de RawValue>, &'de RawValue)) -> bool {
-    struct Each<F>(F);
-
-    impl<'de, F: FnMut(Option<&'de RawValue>, &'de RawValue)> Visitor<'de> for Each<F> {
-        type Value = ();
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a list or an object")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-            while let Some(item) = items.next_element()? {
-                (self.0)(None, item);
+pub(crate) fn each<'a>(document: &'a str, mut with: impl FnMut(Option<&'a str>, &'a str)) -> bool {
+    let written = |span: Span| document.get(span.range()).unwrap_or_default();
+    let mut read = || -> Result<(), Wrong> {
+        let mut skim = Skim::new(document.as_bytes());
+        if document.trim_ascii_start().starts_with('[') {
+            skim.enter(b'[')?;
+            while skim.item()? {
+                with(None, written(skim.value()?));
             }
-            Ok(())
-        }
-
-        fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-            while let Some((key, value)) = members.next_entry()? {
-                (self.0)(Some(key), value);
+        } else {
+            skim.enter_object()?;
+            while let Some(name) = skim.name()? {
+                with(Some(written(name)), written(skim.value()?));
             }
-            Ok(())
         }
-    }
-
-    serde_json::Deserializer::from_str(document)
-        .deserialize_any(Each(with))
-        .is_ok()
+        skim.finish()
+    };
+    read().is_ok()
 }
 
 /// What stands between the quotes of a JSON string, escapes and all.
-pub(crate) fn inside(value: &RawValue) -> Option<&str> {
-    value.get().strip_prefix('"')?.strip_suffix('"')
+pub(crate) fn inside(value: &str) -> Option<&str> {
+    value.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// Undoes the escapes of JSON. A surrogate without its other half becomes U+FFFD; what is no escape stays.
@@ -175,9 +128,8 @@ pub(crate) fn member(document: &[u8], key: &str, value: Range<usize>) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::{each, is_empty, member, splice, unescaped};
+    use super::{each, member, splice, unescaped};
     use bytes::Bytes;
-    use serde_json::value::RawValue;
 
     #[test]
     fn a_member_leaves_with_its_comma() {
@@ -227,25 +179,6 @@ mod tests {
                 seen.push(format!("{key}{value}"));
             });
             assert_eq!((done, seen.join("|").as_str()), (whole, want), "{document}");
-        }
-    }
-
-    #[test]
-    fn empty_values_say_nothing() {
-        for (text, empty) in [
-            ("null", true),
-            ("\"\"", true),
-            ("[]", true),
-            ("{ }", true),
-            ("\" \"", false),
-            ("[1]", false),
-            ("0", false),
-        ] {
-            assert_eq!(
-                is_empty(&RawValue::from_string(text.to_owned()).unwrap()),
-                empty,
-                "{text}"
-            );
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod failure;
 mod json;
 pub mod openai;
 mod prompt;
+mod skim;
 pub mod sse;
 
 use bytes::Bytes;

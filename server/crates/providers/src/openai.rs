@@ -4,26 +4,33 @@ mod stream;
 
 use crate::call::StreamOptions;
 use crate::failure::{Said, classify};
-use crate::json::{is_null, object, present, quoted, span, splice};
+use crate::json::{quoted, splice};
+use crate::skim::{Skim, Span, Written, Wrong};
 use crate::{Call, Reply, StreamDecoder, Surface, Wire};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use std::mem;
 use std::time::SystemTime;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::secret::Secret;
 use switchyard_core::usage::Usage;
 
 /// The client's headers that go up. Everything else stays here: credentials and cookies above all.
-const CLIENT_HEADERS: [&str; 3] = ["openai-beta", "openai-organization", "openai-project"];
+const CLIENT_HEADERS: [HeaderName; 3] = [
+    HeaderName::from_static("openai-beta"),
+    HeaderName::from_static("openai-organization"),
+    HeaderName::from_static("openai-project"),
+];
 
+/// What is the same in every request is made once: the addresses, and all headers that are not the client's.
 pub struct OpenAi {
-    /// Without a slash at its end.
-    base_url: String,
-    /// `Bearer …`, marked sensitive.
-    authorization: Option<HeaderValue>,
+    chat: Option<Uri>,
+    embeddings: Option<Uri>,
+    models: Option<Uri>,
+    /// `Bearer …` and the operator's own, marked sensitive.
     headers: HeaderMap,
+    headers_for_answers: HeaderMap,
+    headers_for_streams: HeaderMap,
 }
 
 /// A setting that cannot become a request.
@@ -43,7 +50,8 @@ impl OpenAi {
                 Ok(value)
             })
             .transpose()?;
-        let mut fixed = HeaderMap::new();
+        let mut own = HeaderMap::new();
+        own.extend(authorization.map(|authorization| (header::AUTHORIZATION, authorization)));
         for (name, value) in headers {
             let unusable = || {
                 Unusable(format!(
@@ -53,85 +61,138 @@ impl OpenAi {
             let name_parsed: HeaderName = name.parse().map_err(|_| unusable())?;
             let mut value: HeaderValue = value.parse().map_err(|_| unusable())?;
             value.set_sensitive(true);
-            fixed.insert(name_parsed, value);
+            own.insert(name_parsed, value);
         }
+        let base_url = base_url.trim_end_matches('/');
+        let address = |path: &str| format!("{base_url}{path}").parse().ok();
+        let accepting = |accept| {
+            let mut headers = own.clone();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+            headers
+        };
         Ok(Self {
-            base_url: base_url.trim_end_matches('/').to_owned(),
-            authorization,
-            headers: fixed,
+            chat: address(Surface::Chat.path()),
+            embeddings: address(Surface::Embeddings.path()),
+            models: address("/models"),
+            headers_for_answers: accepting("application/json"),
+            headers_for_streams: accepting("text/event-stream"),
+            headers: own,
         })
     }
+}
 
-    fn request(&self, method: http::Method, path: &str, body: Bytes) -> Result<http::Request<Bytes>, Error> {
-        let mut request = http::Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base_url))
-            .body(body)
-            .map_err(|_| Error::new(Kind::Internal, "the provider's base_url makes no valid address"))?;
-        let headers = request.headers_mut();
-        if let Some(authorization) = &self.authorization {
-            headers.insert(header::AUTHORIZATION, authorization.clone());
+/// Where the parts of an answer stand that are looked at.
+#[derive(Default)]
+struct ReplyView {
+    model: Option<Span>,
+    usage: UsageView,
+    error: Option<Span>,
+    choices: Option<Span>,
+    data: Option<Span>,
+}
+
+impl ReplyView {
+    fn read(&mut self, skim: &mut Skim<'_>) -> Result<(), Wrong> {
+        skim.enter_object()?;
+        while let Some(key) = skim.key()? {
+            match key {
+                b"model" => skim.fill(&mut self.model, "model")?,
+                b"usage" => self.usage.read(skim)?,
+                b"error" => skim.fill(&mut self.error, "error")?,
+                b"choices" => skim.fill(&mut self.choices, "choices")?,
+                b"data" => skim.fill(&mut self.data, "data")?,
+                _ => skim.skip()?,
+            }
         }
-        headers.extend(self.headers.clone());
-        Ok(request)
+        skim.finish()
     }
 }
 
-/// The parts of an answer that are looked at.
-#[derive(Deserialize)]
-struct ReplyView<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    model: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    error: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    choices: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    data: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// Where the value of a `usage` field stands, and its counts. Whatever it is, it makes no answer wrong.
+#[derive(Default)]
 struct UsageView {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    total_tokens: Option<u64>,
-    prompt_tokens_details: Option<InputDetails>,
-    completion_tokens_details: Option<OutputDetails>,
+    span: Option<Span>,
+    prompt: Option<Span>,
+    completion: Option<Span>,
+    total: Option<Span>,
+    cached: Option<Span>,
+    reasoning: Option<Span>,
+    /// Something in it makes no sense, and so none of the rest is to be believed.
+    is_odd: bool,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Option<u64>,
-}
-
-/// Reads a `usage` value. `None` for `null` and for what is no usage.
-fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let view: UsageView = serde_json::from_str(raw.get()).ok()?;
-    if view.prompt_tokens.is_none() && view.completion_tokens.is_none() && view.total_tokens.is_none() {
-        return None;
+impl UsageView {
+    fn read(&mut self, skim: &mut Skim<'_>) -> Result<(), Wrong> {
+        skim.once(&mut self.span.is_some(), "usage")?;
+        let start = skim.value_start();
+        if skim.enter_if(b'{')? {
+            let (mut has_input, mut has_output) = (false, false);
+            while let Some(key) = skim.any_key()? {
+                match key {
+                    Some(b"prompt_tokens") => self.is_odd |= !skim.fill_first(&mut self.prompt)?,
+                    Some(b"completion_tokens") => self.is_odd |= !skim.fill_first(&mut self.completion)?,
+                    Some(b"total_tokens") => self.is_odd |= !skim.fill_first(&mut self.total)?,
+                    Some(b"prompt_tokens_details") => {
+                        self.is_odd |= mem::replace(&mut has_input, true);
+                        self.is_odd |= !read_detail(skim, b"cached_tokens", &mut self.cached)?;
+                    }
+                    Some(b"completion_tokens_details") => {
+                        self.is_odd |= mem::replace(&mut has_output, true);
+                        self.is_odd |= !read_detail(skim, b"reasoning_tokens", &mut self.reasoning)?;
+                    }
+                    key => {
+                        self.is_odd |= key.is_none();
+                        skim.skip()?;
+                    }
+                }
+            }
+        }
+        self.span = Some(skim.span_from(start));
+        Ok(())
     }
-    Some(Usage {
-        prompt: view.prompt_tokens,
-        completion: view.completion_tokens,
-        total: view
-            .total_tokens
-            .or_else(|| Some(view.prompt_tokens?.saturating_add(view.completion_tokens?))),
-        cached: view.prompt_tokens_details.and_then(|details| details.cached_tokens),
-        reasoning: view
-            .completion_tokens_details
-            .and_then(|details| details.reasoning_tokens),
-        estimated: false,
-    })
+
+    /// What it says. `None` for `null` and for what is no usage.
+    fn usage(&self, document: &[u8]) -> Option<Usage> {
+        let count = |span: Option<Span>| match span.map(|span| span.of(document)) {
+            Some(count) if !count.is_null() => count.count().map(Some),
+            _ => Some(None),
+        };
+        if self.is_odd || self.span.is_none() {
+            return None;
+        }
+        let (prompt, completion, total) = (count(self.prompt)?, count(self.completion)?, count(self.total)?);
+        let (cached, reasoning) = (count(self.cached)?, count(self.reasoning)?);
+        if prompt.is_none() && completion.is_none() && total.is_none() {
+            return None;
+        }
+        Some(Usage {
+            prompt,
+            completion,
+            total: total.or_else(|| Some(prompt?.saturating_add(completion?))),
+            cached,
+            reasoning,
+            estimated: false,
+        })
+    }
+}
+
+/// Reads the one detail that counts, of an object or `null`. `false` if that makes no sense.
+fn read_detail(skim: &mut Skim<'_>, name: &[u8], slot: &mut Option<Span>) -> Result<bool, Wrong> {
+    let start = skim.value_start();
+    if !skim.enter_if(b'{')? {
+        return Ok(skim.written_from(start).is_null());
+    }
+    let mut makes_sense = true;
+    while let Some(key) = skim.any_key()? {
+        if key == Some(name) {
+            makes_sense &= skim.fill_first(slot)?;
+        } else {
+            makes_sense &= key.is_some();
+            skim.skip()?;
+        }
+    }
+    Ok(makes_sense)
 }
 
 impl Wire for OpenAi {
@@ -143,44 +204,60 @@ impl Wire for OpenAi {
         if call.stream {
             edits.extend(ask_for_usage(call));
         }
-        let mut request = self.request(http::Method::POST, call.surface.path(), splice(&call.body, edits))?;
+        let address = match call.surface {
+            Surface::Chat => &self.chat,
+            Surface::Embeddings => &self.embeddings,
+        };
+        let headers = if call.stream {
+            &self.headers_for_streams
+        } else {
+            &self.headers_for_answers
+        };
+        let address = address
+            .clone()
+            .ok_or_else(|| Error::new(Kind::Internal, "the provider's base_url makes no valid address"))?;
+        let mut request = http::Request::new(splice(&call.body, edits));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = address;
+        *request.headers_mut() = headers.clone();
         let headers = request.headers_mut();
-        for name in CLIENT_HEADERS {
+        for name in &CLIENT_HEADERS {
             if let Some(value) = client.get(name).filter(|_| !headers.contains_key(name)) {
-                headers.insert(HeaderName::from_static(name), value.clone());
+                headers.insert(name.clone(), value.clone());
             }
         }
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let accept = if call.stream {
-            "text/event-stream"
-        } else {
-            "application/json"
-        };
-        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         Ok(request)
     }
 
     fn list_models(&self) -> Option<http::Request<Bytes>> {
-        self.request(http::Method::GET, "/models", Bytes::new()).ok()
+        let mut request = http::Request::new(Bytes::new());
+        *request.uri_mut() = self.models.clone()?;
+        *request.headers_mut() = self.headers.clone();
+        Some(request)
     }
 
     fn decode(&self, call: &Call, renamed: bool, body: Bytes) -> Result<Reply, Error> {
-        let view: ReplyView<'_> =
-            object(&body).map_err(|error| bad_answer(format!("the upstream's answer is not valid JSON: {error}")))?;
-        if let Some(error) = view.error.filter(|error| !is_null(error)) {
-            return Err(Said::of(error.get()).into_error(Some(200)));
+        let mut skim = Skim::new(&body);
+        let mut view = ReplyView::default();
+        view.read(&mut skim).map_err(|wrong| {
+            let what = skim.explain(wrong);
+            bad_answer(format!("the upstream's answer is not valid JSON: {what}"))
+        })?;
+        let written = |span: Option<Span>| span.map(|span| span.of(&body));
+        if let Some(error) = written(view.error).filter(|error| !error.is_null()) {
+            return Err(Said::of(error.as_str()).into_error(Some(200)));
         }
         let output = match call.surface {
             Surface::Chat => view.choices,
             Surface::Embeddings => view.data,
         };
-        if output.is_none_or(|raw| !raw.get().trim_start().starts_with('[')) {
+        if !written(output).is_some_and(Written::is_list) {
             let field = call.surface.output_field();
             return Err(bad_answer(format!("the upstream's answer has no `{field}`")));
         }
-        let usage = view.usage.and_then(read_usage).unwrap_or_default();
+        let usage = view.usage.usage(&body).unwrap_or_default();
         let edits = match view.model {
-            Some(model) if renamed => vec![(span(&body, model), quoted(&call.model))],
+            Some(model) if renamed => vec![(model.range(), quoted(&call.model))],
             _ => Vec::new(),
         };
         Ok(Reply {
@@ -211,7 +288,7 @@ fn ask_for_usage(call: &Call) -> Option<(std::ops::Range<usize>, Vec<u8>)> {
     Some(match &call.stream_options {
         StreamOptions::Asked => return None,
         StreamOptions::Absent => {
-            let end = call.body.iter().rposition(|b| *b == b'}')?;
+            let end = memchr::memrchr(b'}', &call.body)?;
             (end..end, br#","stream_options":{"include_usage":true}"#.to_vec())
         }
         StreamOptions::Value(at) => (at.clone(), br#"{"include_usage":true}"#.to_vec()),

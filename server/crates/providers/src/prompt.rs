@@ -4,7 +4,6 @@
 //! so that a rule about content still sees it.
 
 use crate::json::{each, inside, unescaped};
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// Kinds of parts, and fields of parts, that hold data and no text.
@@ -41,8 +40,8 @@ pub(crate) enum Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    fn of(value: &'a RawValue) -> Self {
-        inside(value).map_or(Self::Odd(value.get()), Self::Text)
+    fn of(value: &'a str) -> Self {
+        inside(value).map_or(Self::Odd(value), Self::Text)
     }
 
     /// For reading. Escapes are undone in what is odd too: they must not hide a word.
@@ -61,14 +60,14 @@ pub(crate) fn pieces<'a>(messages: &'a str, whose: Whose, with: &mut dyn FnMut(P
     }
 }
 
-fn read_message<'a>(message: &'a RawValue, whose: Whose, with: &mut dyn FnMut(Piece<'a>)) {
-    if !message.get().starts_with('{') {
+fn read_message<'a>(message: &'a str, whose: Whose, with: &mut dyn FnMut(Piece<'a>)) {
+    if !message.starts_with('{') {
         return with(Piece::of(message));
     }
     let (mut has_role, mut is_users, mut has_others) = (false, false, false);
     // A key that comes twice is read by some as the first one and by others as the last: so both are.
     let mut contents = Vec::new();
-    each(message.get(), |key, value| match key.map(read_key).as_deref() {
+    each(message, |key, value| match key.map(read_key).as_deref() {
         Some("role") => {
             has_role = true;
             is_users |= may_be_user(value);
@@ -80,27 +79,27 @@ fn read_message<'a>(message: &'a RawValue, whose: Whose, with: &mut dyn FnMut(Pi
         return;
     }
     if contents.is_empty() && has_others {
-        with(Piece::Odd(message.get()));
+        with(Piece::Odd(message));
     }
     for content in contents {
-        if content.get().starts_with('[') {
-            each(content.get(), |_, part| read_part(part, with));
+        if content.starts_with('[') {
+            each(content, |_, part| read_part(part, with));
         } else {
             read_part(content, with);
         }
     }
 }
 
-fn read_part<'a>(part: &'a RawValue, with: &mut dyn FnMut(Piece<'a>)) {
-    if !part.get().starts_with('{') {
-        if part.get() != "null" {
+fn read_part<'a>(part: &'a str, with: &mut dyn FnMut(Piece<'a>)) {
+    if !part.starts_with('{') {
+        if part != "null" {
             with(Piece::of(part));
         }
         return;
     }
     let (mut found, mut has_data, mut is_data) = (false, false, None);
-    each(part.get(), |key, value| match key.map(read_key).as_deref() {
-        Some("text") if value.get() != "null" => {
+    each(part, |key, value| match key.map(read_key).as_deref() {
+        Some("text") if value != "null" => {
             found = true;
             with(Piece::of(value));
         }
@@ -112,17 +111,17 @@ fn read_part<'a>(part: &'a RawValue, with: &mut dyn FnMut(Piece<'a>)) {
         None => {}
     });
     if !found && !is_data.unwrap_or(has_data) {
-        with(Piece::Odd(part.get()));
+        with(Piece::Odd(part));
     }
 }
 
-fn read_key(key: &RawValue) -> Cow<'_, str> {
+fn read_key(key: &str) -> Cow<'_, str> {
     Piece::of(key).read()
 }
 
 /// A role that is no text may be anybody's.
-fn may_be_user(role: &RawValue) -> bool {
-    serde_json::from_str::<String>(role.get()).map_or(true, |role| role.trim().eq_ignore_ascii_case("user"))
+fn may_be_user(role: &str) -> bool {
+    serde_json::from_str::<String>(role).map_or(true, |role| role.trim().eq_ignore_ascii_case("user"))
 }
 
 #[cfg(test)]
