@@ -36,8 +36,9 @@ static MIGRATOR: Migrator = sqlx::migrate!("../../../migrations/sqlite");
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The writer would rather spool than wait, so its connection gives up well before the bound of a flush.
 const LOG_BUSY_TIMEOUT: Duration = Duration::from_millis(40);
-/// 16 MiB: the ends of the log's indices stay in memory, and some more when request ids are scattered.
-const LOG_CACHE: &str = "-16384";
+/// 4 MiB: the ends of the log's indices stay in memory. More is worth something only where request ids are scattered, and is
+/// held for ever by a gateway that was busy once.
+const LOG_CACHE: &str = "-4096";
 const LOOKUP_CONNECTIONS: u32 = 2;
 const SCAN_CONNECTIONS: u32 = 2;
 
