@@ -109,7 +109,7 @@ impl<'a> Written<'a> {
         let [b'"', inside @ .., b'"'] = self.0 else {
             return None;
         };
-        if memchr::memchr(b'\\', inside).is_none() {
+        if !inside.contains(&b'\\') {
             return std::str::from_utf8(inside).ok().map(Cow::Borrowed);
         }
         serde_json::from_slice(self.0).ok().map(Cow::Owned)
@@ -117,7 +117,7 @@ impl<'a> Written<'a> {
 
     /// Whether a text says just this. `None` for what is no text.
     pub(crate) fn says(self, word: &str) -> Option<bool> {
-        if memchr::memchr(b'\\', self.0).is_some() {
+        if self.0.contains(&b'\\') {
             return Some(self.text()? == word);
         }
         let [b'"', inside @ .., b'"'] = self.0 else {
