@@ -57,6 +57,29 @@ impl StoreError {
     }
 }
 
+impl StoreError {
+    /// By SQLite's code, which may be an extended one: those carry the primary one in their low byte.
+    fn of_code(code: i32, cause: Cause) -> Self {
+        const PRIMARY_KEY: i32 = 1555;
+        const UNIQUE: i32 = 2067;
+        match code & 0xff {
+            5 | 6 => Self::Busy(cause),
+            13 => Self::DiskFull(cause),
+            8 | 10 | 14 => Self::Unavailable(cause),
+            11 | 26 => Self::Damaged(cause),
+            _ if matches!(code, PRIMARY_KEY | UNIQUE) => Self::Conflict(cause),
+            _ => Self::Unexpected(cause),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let code = error.sqlite_error().map_or(0, |cause| cause.extended_code);
+        Self::of_code(code, error.into())
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
@@ -65,17 +88,8 @@ impl From<sqlx::Error> for StoreError {
                 Self::Unavailable(error.into())
             }
             sqlx::Error::Database(cause) => {
-                // SQLite's extended codes carry the primary one in their low byte.
-                let code = cause.code().and_then(|code| code.parse::<i32>().ok()).unwrap_or(0) & 0xff;
-                let unique = cause.is_unique_violation();
-                match code {
-                    5 | 6 => Self::Busy(error.into()),
-                    13 => Self::DiskFull(error.into()),
-                    8 | 10 | 14 => Self::Unavailable(error.into()),
-                    11 | 26 => Self::Damaged(error.into()),
-                    _ if unique => Self::Conflict(error.into()),
-                    _ => Self::Unexpected(error.into()),
-                }
+                let code = cause.code().and_then(|code| code.parse().ok()).unwrap_or(0);
+                Self::of_code(code, error.into())
             }
             _ => Self::Unexpected(error.into()),
         }

@@ -3,8 +3,8 @@
 //! This is the only crate that knows SQL, and nothing of SQL shows outside: callers see rows as plain structs, outcomes as
 //! enums and faults as [`StoreError`]. What depends on SQLite in particular stands in few places, so that another database
 //! can stand beside it: `open.rs` (files, pragmas, migrations), `store.rs` (one writer at a time), `error.rs` (codes),
-//! `requests/filter.rs` (`like`, `indexed by`), `writer/batch.rs` (the multi-row insert), `writer/checkpoint.rs`, and the
-//! two-argument `max` in sums.
+//! `requests/filter.rs` (`like`, `indexed by`), `writer/` (a driver of its own, checkpoints), and the two-argument `max` in
+//! sums.
 //!
 //! Two ways lead in. [`Store`] answers questions and makes the few changes that an operator waits for. [`Writer`] takes
 //! the request log, thousands of records a second, from callers that must never wait: see there for what it promises.

@@ -11,6 +11,7 @@ use crate::{
     error::StoreError,
     store::{Inner, Store},
 };
+use rusqlite::OpenFlags;
 use sqlx::{
     Connection, Row, Sqlite, SqliteConnection,
     migrate::Migrator,
@@ -38,7 +39,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const LOG_BUSY_TIMEOUT: Duration = Duration::from_millis(40);
 /// 4 MiB: the ends of the log's indices stay in memory. More is worth something only where request ids are scattered, and is
 /// held for ever by a gateway that was busy once.
-const LOG_CACHE: &str = "-4096";
+const LOG_CACHE: i64 = -4096;
+/// After a burst the log of changes shrinks back to this.
+const LOG_FILE_LIMIT: i64 = 64 << 20;
 const LOOKUP_CONNECTIONS: u32 = 2;
 const SCAN_CONNECTIONS: u32 = 2;
 
@@ -51,8 +54,7 @@ impl Store {
             .synchronous(SqliteSynchronous::Normal)
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT)
-            // After a burst the log of changes shrinks back to this.
-            .pragma("journal_size_limit", "67108864");
+            .pragma("journal_size_limit", LOG_FILE_LIMIT.to_string());
         let options = quiet(options);
         let writes = pool(options.clone().journal_mode(SqliteJournalMode::Wal), 1);
         migrate(&mut *first_connection(&writes).await?).await?;
@@ -63,17 +65,32 @@ impl Store {
                 lookups: pool(reading.clone(), LOOKUP_CONNECTIONS),
                 scans: pool(reading, SCAN_CONNECTIONS),
                 turn: Arc::new(Mutex::new(())),
-                // Checkpoints are not left to whichever commit crosses the mark: see `writer/checkpoint.rs`.
-                log_options: options
-                    .busy_timeout(LOG_BUSY_TIMEOUT)
-                    .pragma("wal_autocheckpoint", "0")
-                    .pragma("cache_size", LOG_CACHE),
+                path: PathBuf::from(path),
             }),
         })
     }
 }
 
-/// Statements of hundreds of rows do not belong in anybody's log.
+/// A connection as the request log wants it, on a database that has been opened.
+pub(crate) fn log_connection(path: &Path) -> Result<rusqlite::Connection, StoreError> {
+    // Used by one thread at a time, which the borrow checker sees to.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = rusqlite::Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(LOG_BUSY_TIMEOUT)?;
+    for (pragma, value) in [
+        ("synchronous", 1),
+        ("foreign_keys", 1),
+        ("journal_size_limit", LOG_FILE_LIMIT),
+        // Checkpoints are not left to whichever commit crosses the mark: see `writer/checkpoint.rs`.
+        ("wal_autocheckpoint", 0),
+        ("cache_size", LOG_CACHE),
+    ] {
+        connection.pragma_update(None, pragma, value)?;
+    }
+    Ok(connection)
+}
+
+/// Statements do not belong in anybody's log.
 fn quiet(options: SqliteConnectOptions) -> SqliteConnectOptions {
     use sqlx::ConnectOptions;
     options.disable_statement_logging()

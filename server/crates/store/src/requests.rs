@@ -10,7 +10,7 @@ mod row;
 use crate::{error::StoreError, number::unsigned, store::Store};
 use filter::LogFilter;
 use sqlx::{QueryBuilder, Row, Sqlite};
-use switchyard_engine::record::RequestRecord;
+use switchyard_engine::record::{AttemptRecord, RequestRecord};
 
 /// One request of the log.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,13 +55,9 @@ impl Store {
     pub async fn logs(&self, filter: &LogFilter, page: &Page) -> Result<LogRows, StoreError> {
         let mut query = QueryBuilder::<Sqlite>::new(concat!("select ", row::columns!()));
         filter.push_from(&mut query);
-        if let Some(before) = page.before {
-            query.push(" and id < ").push_bind(before);
-        }
+        filter.push_order(&mut query, page.before);
         // One row more than asked for tells whether there is a next page.
-        query
-            .push(" order by id desc limit ")
-            .push_bind(i64::from(page.limit) + 1);
+        query.push(" limit ").push_bind(i64::from(page.limit) + 1);
         query.push(" offset ").push_bind(i64::from(page.offset));
         let found = query.build().fetch_all(self.scans()).await?;
 
@@ -92,29 +88,38 @@ impl Store {
 
     /// A request by row id or request id, with attempts and verdicts. The newest, when a request id was used twice.
     pub async fn log(&self, id_or_request_id: &str) -> Result<Option<StoredRequest>, StoreError> {
-        let select = concat!("select ", row::columns!(), ", verdicts from requests where ");
+        let select = concat!("select ", row::columns!(), ", ", row::detail_columns!());
         let mut query = QueryBuilder::<Sqlite>::new(select);
+        query.push(" from requests r left join courses c on c.id = r.course where ");
         match row_id(id_or_request_id) {
-            Some(id) => query.push("id = ").push_bind(id),
-            None => query.push("request_id = ").push_bind(id_or_request_id),
+            Some(id) => query.push("r.id = ").push_bind(id),
+            None => query.push("r.request_id = ").push_bind(id_or_request_id),
         };
-        query.push(" order by id desc limit 1");
-        // Both reads are of one row that never changes once it is there: they need no common snapshot.
+        query.push(" order by r.id desc limit 1");
+        // All reads are of rows that never change once they are there: they need no common snapshot.
         let Some(found) = query.build().fetch_optional(self.scans()).await? else {
             return Ok(None);
         };
         let mut request = row::request(&found)?;
-        request.record.verdicts = row::verdicts(&found)?;
-        let attempts = sqlx::query(concat!(
+        let (verdicts, attempts) = row::details(&found)?;
+        request.record.verdicts = verdicts;
+        request.record.attempts = match attempts {
+            Some(attempts) => attempts,
+            None => self.attempts(request.id).await?,
+        };
+        Ok(Some(request))
+    }
+
+    async fn attempts(&self, request: i64) -> Result<Vec<AttemptRecord>, StoreError> {
+        let rows = sqlx::query(concat!(
             "select ",
             row::attempt_columns!(),
             " from attempts where request_row = ? order by number"
         ))
-        .bind(request.id)
+        .bind(request)
         .fetch_all(self.scans())
         .await?;
-        request.record.attempts = attempts.iter().map(row::attempt).collect::<Result<_, _>>()?;
-        Ok(Some(request))
+        rows.iter().map(row::attempt).collect()
     }
 }
 

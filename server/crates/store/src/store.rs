@@ -5,9 +5,9 @@
 //! writes. They have two pools, so that the lookups that authenticate a call do not stand in line behind somebody's
 //! search through the request log.
 
-use crate::error::StoreError;
-use sqlx::{ConnectOptions, Sqlite, SqliteConnection, SqlitePool, Transaction, sqlite::SqliteConnectOptions};
-use std::{fmt, sync::Arc};
+use crate::{error::StoreError, open};
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use std::{fmt, path::PathBuf, sync::Arc};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Keys, sessions and the request log. Clones share their connections.
@@ -24,8 +24,8 @@ pub(crate) struct Inner {
     /// Lists and sums: long at worst.
     pub(crate) scans: SqlitePool,
     pub(crate) turn: Arc<Mutex<()>>,
-    /// How the writer opens the connections of its own.
-    pub(crate) log_options: SqliteConnectOptions,
+    /// Where the writer opens connections of its own.
+    pub(crate) path: PathBuf,
 }
 
 impl Store {
@@ -74,9 +74,14 @@ impl Store {
         Arc::clone(&self.inner.turn).lock_owned().await
     }
 
-    /// A connection for the request log alone.
-    pub(crate) async fn log_connection(&self) -> Result<SqliteConnection, StoreError> {
-        Ok(self.inner.log_options.connect().await?)
+    /// Waits for the same on a thread that may block.
+    pub(crate) fn blocking_turn(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.inner.turn).blocking_lock_owned()
+    }
+
+    /// A connection for the request log alone, for a thread that may block.
+    pub(crate) fn log_connection(&self) -> Result<rusqlite::Connection, StoreError> {
+        open::log_connection(&self.inner.path)
     }
 }
 

@@ -59,10 +59,10 @@ impl Store {
     /// Percentiles (nearest rank) over the newest `limit` requests that arrived from `from_ms` on, before `to_ms`.
     pub async fn latency_sample(&self, from_ms: i64, to_ms: i64, limit: u32) -> Result<LatencySample, StoreError> {
         let mut query = QueryBuilder::<Sqlite>::new(
-            "with sample as materialized (select first_token_us, overhead_us from requests where true",
+            "with sample as materialized (select first_token_us, overhead_us from requests r where true",
         );
         push_arrival(&mut query, Some(from_ms), Some(to_ms));
-        query.push(" order by id desc limit ").push_bind(limit);
+        query.push(" order by r.id desc limit ").push_bind(limit);
         // The rank of a percentile p among n values is ceil(n × p); offsets count from 0.
         query.push(
             ") select (select count(*) from sample),

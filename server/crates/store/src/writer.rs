@@ -6,9 +6,10 @@
 //! How it is kept:
 //!
 //! - `push` puts the record on a bounded queue and returns. A full queue sheds, which is counted.
-//! - One task (`task.rs`) takes what gathers in `linger` and gives it to the database as one transaction (`batch.rs`). It
-//!   waits `flush_bound` for that, no longer. A transaction that takes longer is *not* cancelled: it runs on beside
-//!   (`database.rs`), and until it has ended nothing else is sent there. The batch goes to the spool meanwhile.
+//! - One task (`task.rs`) takes what gathers in `linger` and gives it to the database as one transaction (`batch.rs`), on a
+//!   thread that does nothing else (`database.rs`). It waits `flush_bound` for that, no longer. A transaction that takes
+//!   longer is *not* cancelled: it runs on, and until it has ended nothing else is sent there. The batch goes to the spool
+//!   meanwhile.
 //! - The spool (`spool.rs`) is files of JSON lines. When the database answers again, or at the next start, they are written
 //!   to it, oldest first, and deleted.
 //! - A batch may thus reach the database twice: late, and from the spool. Each record got its row id before the first try
@@ -17,16 +18,21 @@
 //! - Records that waited too long in the queue, because the database is slower than the traffic, go to the spool without a
 //!   try: it is quicker than any database.
 //! - Checkpoints, which are what takes SQLite long, are made beside the flushes (`checkpoint.rs`).
+//!
+//! What a record costs is measured by `cargo run --release -p switchyard-bench --bin writer`. Most of it is pages: each
+//! commit writes every page that it touched, however little of it. So batches are as few as the promise allows, what many
+//! records have in common is written once (`courses.rs`), and there is no index whose entries are scattered (`key_moments`).
 
 mod batch;
 mod checkpoint;
+mod courses;
 mod database;
 mod ids;
 mod progress;
 mod spool;
 mod task;
 
-pub(crate) use ids::first_id_of;
+pub(crate) use ids::{MOMENT_BITS, first_id_of};
 
 use crate::store::Store;
 use progress::Progress;
@@ -54,7 +60,7 @@ pub struct WriterConfig {
     pub queue: usize,
     /// Records in one transaction.
     pub batch: usize,
-    /// How long the first record of a batch waits for company.
+    /// How long the first record of a batch waits for company: the longer, the cheaper is each.
     pub linger: Duration,
     /// How long a flush may take on top of that before its records go to the spool.
     pub flush_bound: Duration,
@@ -69,9 +75,9 @@ impl WriterConfig {
     pub const fn new(spool_dir: PathBuf) -> Self {
         Self {
             queue: 65_536,
-            batch: 512,
-            linger: Duration::from_millis(20),
-            flush_bound: Duration::from_millis(60),
+            batch: 1024,
+            linger: Duration::from_millis(40),
+            flush_bound: Duration::from_millis(50),
             spool_dir,
             spool_max_bytes: 1 << 30,
         }

@@ -4,7 +4,10 @@
 //! an id is never smaller than its request's arrival (lower bound), and `traffic_minutes` knows the greatest id that
 //! arrived up to a given minute (upper bound). The exact instants are compared as well.
 
-use crate::{number::minute_of, writer::first_id_of};
+use crate::{
+    number::minute_of,
+    writer::{MOMENT_BITS, first_id_of},
+};
 use sqlx::{QueryBuilder, Sqlite};
 use switchyard_engine::record::Outcome;
 
@@ -64,9 +67,18 @@ impl LogFilter {
                 .is_some_and(|outcome| outcome != OutcomeFilter::Is(Outcome::Success))
     }
 
+    /// Whether a key's rows are found by its moments, which are walked in the same direction as rows are.
+    fn walks_moments(&self) -> bool {
+        self.key.is_some() && !self.names_request()
+    }
+
+    fn names_request(&self) -> bool {
+        self.q.as_deref().is_some_and(is_request_id)
+    }
+
     /// Names the index to walk where SQLite, which keeps no statistics here, would choose another.
     fn index(&self) -> &'static str {
-        if self.q.as_deref().is_some_and(is_request_id) {
+        if self.names_request() {
             " indexed by requests_by_request_id"
         } else if self.wants_failures() && self.key.is_none() {
             " indexed by requests_failed"
@@ -77,18 +89,23 @@ impl LogFilter {
 
     /// Appends ` from … where …`, to which more conditions may be added with `and`.
     pub(super) fn push_from(&self, query: &mut QueryBuilder<Sqlite>) {
-        query.push(" from requests").push(self.index());
+        query.push(" from ");
+        if self.walks_moments() {
+            query.push("key_moments k cross join ");
+        }
+        query.push("requests r").push(self.index());
+        query.push(" left join courses c on c.id = r.course");
         // The condition stands as the partial index has it, not as a parameter, or SQLite cannot see that they agree.
         query.push(if self.wants_failures() {
-            " where outcome <> 'success'"
+            " where r.outcome <> 'success'"
         } else {
             " where true"
         });
         for (column, value) in [
-            ("model", &self.model),
-            ("provider", &self.provider),
-            ("target", &self.target),
-            ("route", &self.route),
+            ("coalesce(c.model, r.model)", &self.model),
+            ("coalesce(c.provider, r.provider)", &self.provider),
+            ("coalesce(c.target, r.target)", &self.target),
+            ("coalesce(c.route, r.route)", &self.route),
         ] {
             if let Some(value) = value {
                 query.push(" and ").push(column).push(" = ").push_bind(value.as_str());
@@ -96,43 +113,88 @@ impl LogFilter {
         }
         match &self.key {
             Some(KeyFilter::Id(id)) => {
-                query.push(" and key_id = ").push_bind(id.as_str());
+                query.push(" and r.key_id = ").push_bind(id.as_str());
             }
             Some(KeyFilter::None) => {
-                query.push(" and key_id is null");
+                query.push(" and r.key_id is null");
             }
             None => {}
         }
+        if self.walks_moments() {
+            self.push_moments(query);
+        }
         if let Some(OutcomeFilter::Is(outcome)) = self.outcome {
-            query.push(" and outcome = ").push_bind(outcome.as_str());
+            query.push(" and r.outcome = ").push_bind(outcome.as_str());
         }
         if self.stage == Some(Stage::AfterRequest) {
-            query.push(" and outcome = ").push_bind(Outcome::Success.as_str());
+            query.push(" and r.outcome = ").push_bind(Outcome::Success.as_str());
         }
         push_arrival(query, self.since_ms, self.until_ms);
         if let Some(q) = &self.q {
             push_search(query, q);
         }
     }
+
+    /// Appends the order in which rows are listed, newest first, and where to begin.
+    pub(super) fn push_order(&self, query: &mut QueryBuilder<Sqlite>, before: Option<i64>) {
+        if let Some(before) = before {
+            query.push(" and r.id < ").push_bind(before);
+            if self.walks_moments() {
+                query.push(" and k.moment <= ").push_bind(before >> MOMENT_BITS);
+            }
+        }
+        // Both are the order of ids; but only the second is seen to be that of the walk, and needs no sorting.
+        query.push(if self.walks_moments() {
+            " order by k.moment desc, r.id desc"
+        } else {
+            " order by r.id desc"
+        });
+    }
+
+    /// Appends which moments there are to walk, and which rows a moment has.
+    fn push_moments(&self, query: &mut QueryBuilder<Sqlite>) {
+        let id = match &self.key {
+            Some(KeyFilter::Id(id)) => id.as_str(),
+            _ => "",
+        };
+        query.push(" and k.key_id = ").push_bind(id);
+        if let Some(since_ms) = self.since_ms {
+            query.push(" and k.moment >= ");
+            query.push_bind(first_id_of(since_ms) >> MOMENT_BITS);
+        }
+        if let Some(until_ms) = self.until_ms {
+            query.push(" and k.moment <= ");
+            push_last_id(query, until_ms);
+            query.push(" >> ").push_bind(MOMENT_BITS);
+        }
+        query.push(" and r.id >= k.moment << ").push_bind(MOMENT_BITS);
+        query.push(" and r.id < (k.moment + 1) << ").push_bind(MOMENT_BITS);
+    }
 }
 
 /// Appends the bounds on arrival: from `since_ms` on, before `until_ms`.
 pub(crate) fn push_arrival(query: &mut QueryBuilder<Sqlite>, since_ms: Option<i64>, until_ms: Option<i64>) {
     if let Some(since_ms) = since_ms {
-        query.push(" and id >= ").push_bind(first_id_of(since_ms));
-        query.push(" and arrived_at_ms >= ").push_bind(since_ms);
+        query.push(" and r.id >= ").push_bind(first_id_of(since_ms));
+        query.push(" and r.arrived_at_ms >= ").push_bind(since_ms);
     }
     if let Some(until_ms) = until_ms {
-        query.push(" and id <= (select max(last_id) from traffic_minutes where minute <= ");
-        query.push_bind(minute_of(until_ms)).push(")");
-        query.push(" and arrived_at_ms < ").push_bind(until_ms);
+        query.push(" and r.id <= ");
+        push_last_id(query, until_ms);
+        query.push(" and r.arrived_at_ms < ").push_bind(until_ms);
     }
+}
+
+/// Appends the greatest id of those that arrived before the end of this instant's minute.
+fn push_last_id(query: &mut QueryBuilder<Sqlite>, until_ms: i64) {
+    query.push("(select max(last_id) from traffic_minutes where minute <= ");
+    query.push_bind(minute_of(until_ms)).push(")");
 }
 
 fn push_search(query: &mut QueryBuilder<Sqlite>, text: &str) {
     if is_request_id(text) {
         query
-            .push(" and request_id in (")
+            .push(" and r.request_id in (")
             .push_bind(text)
             .push(", ")
             .push_bind(text.to_ascii_lowercase())
@@ -144,7 +206,7 @@ fn push_search(query: &mut QueryBuilder<Sqlite>, text: &str) {
     for (position, column) in ["model", "error_code", "error_message"].into_iter().enumerate() {
         query
             .push(if position == 0 { "" } else { " or " })
-            .push(column)
+            .push(format_args!("coalesce(c.{column}, r.{column})"))
             .push(" like ");
         query.push_bind(pattern.clone()).push(r" escape '\'");
     }

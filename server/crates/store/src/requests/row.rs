@@ -9,13 +9,24 @@ use switchyard_engine::record::{AttemptRecord, Outcome, RequestRecord, Verdict};
 /// Columns of [`request`], in its order.
 macro_rules! columns {
     () => {
-        "id, request_id, arrived_at_ms, surface, stream, model, upstream_model, provider, target, status, outcome, \
-         error_code, error_message, prompt_tokens, completion_tokens, total_tokens, cached_tokens, reasoning_tokens, \
-         usage_estimated, duration_us, first_token_us, overhead_us, key_id, key_name, simulated, attempts_count, \
-         route, variant"
+        "r.id, r.request_id, r.arrived_at_ms, coalesce(c.surface, r.surface), coalesce(c.stream, r.stream), \
+         coalesce(c.model, r.model), coalesce(c.upstream_model, r.upstream_model), coalesce(c.provider, r.provider), \
+         coalesce(c.target, r.target), coalesce(c.status, r.status), r.outcome, coalesce(c.error_code, r.error_code), \
+         coalesce(c.error_message, r.error_message), r.prompt_tokens, r.completion_tokens, r.total_tokens, \
+         r.cached_tokens, r.reasoning_tokens, coalesce(c.usage_estimated, r.usage_estimated), r.duration_us, \
+         r.first_token_us, r.overhead_us, r.key_id, r.key_name, coalesce(c.simulated, r.simulated), r.attempts_count, \
+         coalesce(c.route, r.route), coalesce(c.variant, r.variant)"
     };
 }
 pub(super) use columns;
+
+/// What stands behind them when one request is asked for, in the order of [`details`].
+macro_rules! detail_columns {
+    () => {
+        "coalesce(c.verdicts, r.verdicts), c.attempts, r.attempt_times"
+    };
+}
+pub(super) use detail_columns;
 
 /// Columns of [`attempt`], in its order.
 macro_rules! attempt_columns {
@@ -33,20 +44,20 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
         id: row.try_get(0)?,
         attempts_count: row.try_get(25)?,
         record: RequestRecord {
-            request_id: row.try_get(1)?,
+            request_id: text(row, 1)?,
             arrived_at_ms: row.try_get(2)?,
-            surface: row.try_get(3)?,
+            surface: text(row, 3)?,
             stream: row.try_get(4)?,
-            model: row.try_get(5)?,
-            upstream_model: row.try_get(6)?,
-            provider: row.try_get(7)?,
-            target: row.try_get(8)?,
-            route: row.try_get(26)?,
-            variant: row.try_get(27)?,
+            model: text(row, 5)?,
+            upstream_model: optional_text(row, 6)?,
+            provider: optional_text(row, 7)?,
+            target: optional_text(row, 8)?,
+            route: text(row, 26)?,
+            variant: optional_text(row, 27)?,
             status: row.try_get(9)?,
             outcome,
-            error_code: row.try_get(11)?,
-            error_message: row.try_get(12)?,
+            error_code: optional_text(row, 11)?,
+            error_message: optional_text(row, 12)?,
             usage: Usage {
                 prompt: optional(row, 13)?,
                 completion: optional(row, 14)?,
@@ -58,8 +69,8 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
             duration_us: unsigned(row.try_get(19)?),
             first_token_us: optional(row, 20)?,
             overhead_us: unsigned(row.try_get(21)?),
-            key_id: row.try_get(22)?,
-            key_name: row.try_get(23)?,
+            key_id: optional_text(row, 22)?,
+            key_name: optional_text(row, 23)?,
             simulated: row.try_get(24)?,
             attempts: Vec::new(),
             verdicts: Vec::new(),
@@ -67,23 +78,43 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
     })
 }
 
-/// Verdicts stand behind the columns of [`request`].
-pub(super) fn verdicts(row: &SqliteRow) -> Result<Vec<Verdict>, StoreError> {
-    serde_json::from_str(row.try_get(28)?).map_err(|error| StoreError::Unexpected(error.into()))
+/// Verdicts, and the attempts of a request that has a course.
+pub(super) fn details(row: &SqliteRow) -> Result<(Vec<Verdict>, Option<Vec<AttemptRecord>>), StoreError> {
+    let json = |error: serde_json::Error| StoreError::Unexpected(error.into());
+    let verdicts = serde_json::from_str(row.try_get(28)?).map_err(json)?;
+    let Some(attempts) = row.try_get::<Option<&str>, _>(29)? else {
+        return Ok((verdicts, None));
+    };
+    let mut attempts: Vec<AttemptRecord> = serde_json::from_str(attempts).map_err(json)?;
+    let times: Vec<(u64, u64, Option<u64>)> = serde_json::from_str(row.try_get(30)?).map_err(json)?;
+    for (attempt, (started_us, latency_us, first_token_us)) in attempts.iter_mut().zip(times) {
+        attempt.started_us = started_us;
+        attempt.latency_us = latency_us;
+        attempt.first_token_us = first_token_us;
+    }
+    Ok((verdicts, Some(attempts)))
 }
 
 pub(super) fn attempt(row: &SqliteRow) -> Result<AttemptRecord, StoreError> {
     Ok(AttemptRecord {
-        target: row.try_get(0)?,
-        provider: row.try_get(1)?,
-        model: row.try_get(2)?,
-        outcome: row.try_get(3)?,
+        target: text(row, 0)?,
+        provider: text(row, 1)?,
+        model: text(row, 2)?,
+        outcome: text(row, 3)?,
         status: row.try_get(4)?,
         started_us: unsigned(row.try_get(5)?),
         latency_us: unsigned(row.try_get(6)?),
         first_token_us: optional(row, 7)?,
-        error: row.try_get(8)?,
+        error: optional_text(row, 8)?,
     })
+}
+
+fn text<T: From<String>>(row: &SqliteRow, column: usize) -> Result<T, StoreError> {
+    Ok(row.try_get::<String, _>(column)?.into())
+}
+
+fn optional_text<T: From<String>>(row: &SqliteRow, column: usize) -> Result<Option<T>, StoreError> {
+    Ok(row.try_get::<Option<String>, _>(column)?.map(Into::into))
 }
 
 fn optional(row: &SqliteRow, column: usize) -> Result<Option<u64>, StoreError> {

@@ -2,32 +2,49 @@
 //!
 //! SQLite appends commits to the `-wal` file and moves them into the database at a checkpoint, which waits for the disk. By
 //! default that happens inside whichever commit finds the file long enough: every so many batches, one would take far longer
-//! than the rest, and miss its bound. Here another connection does it. The first pass moves the bulk while flushes go on. But as long as
-//! commits keep coming, some remain, and the file would grow for ever; so a second pass, a short one, holds the turn to
-//! write, and the file starts again from its beginning.
+//! than the rest, and miss its bound. Here another connection does it, on a thread of its own. A pass moves the bulk
+//! while flushes go on. But as long as commits keep coming, some remain, and the file would grow for ever; so when it has
+//! grown long, a last pass, a short one, holds the turn to write, and the file starts again from its beginning. Flushes wait
+//! for that one, and on a busy disk it may take them beyond their bound: that is why it is not made each time.
 
 use crate::{error::StoreError, store::Store};
-use sqlx::SqliteConnection;
-use std::{sync::Arc, time::Duration};
-use tokio::{sync::Notify, task::JoinHandle, time::timeout};
+use std::{
+    sync::mpsc::{self, RecvTimeoutError, SyncSender},
+    thread,
+    time::Duration,
+};
+use tokio::sync::oneshot;
 
-/// About 4 MiB of rows; several times that in pages, for indices change all over.
-const ROWS_BETWEEN: u64 = 8192;
+/// About 4 MiB of rows; several times that in pages, for each batch begins with pages that the last one has not filled.
+const ROWS_BETWEEN: u64 = 16_384;
+/// Pages in the `-wal` file from which on it has to start again: 32 MiB.
+const LONG: i64 = 8192;
+/// Each moves what came during the one before. The first that no commit runs into waits until the disk has all that was
+/// moved; were it left to the last pass, the flushes would wait with it, for a tenth of a second.
+const SHORT_PASSES: usize = 3;
 /// Until a checkpoint, commits survive the death of the process but not of the machine.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 
-/// Stops when dropped.
 pub(super) struct Checkpoints {
-    due: Arc<Notify>,
+    /// The thread ends when this is dropped.
+    due: SyncSender<()>,
+    /// Answered by nobody; closed when the thread has ended.
+    ended: oneshot::Receiver<()>,
     rows: u64,
-    task: JoinHandle<()>,
 }
 
 impl Checkpoints {
     pub(super) fn start(store: Store) -> Self {
-        let due = Arc::new(Notify::new());
-        let task = tokio::spawn(run(store, Arc::clone(&due)));
-        Self { due, rows: 0, task }
+        let (due, is_due) = mpsc::sync_channel(1);
+        let (end, ended) = oneshot::channel();
+        let started = thread::Builder::new().name("checkpoints".to_owned()).spawn(move || {
+            let _end = end;
+            run(&store, &is_due);
+        });
+        if let Err(error) = started {
+            tracing::error!(%error, "no thread for checkpoints: the database's log of changes grows until the next start");
+        }
+        Self { due, ended, rows: 0 }
     }
 
     /// Notes that rows were written.
@@ -35,22 +52,24 @@ impl Checkpoints {
         self.rows += rows;
         if self.rows >= ROWS_BETWEEN {
             self.rows = 0;
-            self.due.notify_one();
+            // Full: one is due already.
+            let _ = self.due.try_send(());
         }
     }
-}
 
-impl Drop for Checkpoints {
-    fn drop(&mut self) {
-        self.task.abort();
+    /// Waits for the one that is being made, and closes the connection.
+    pub(super) async fn close(self) {
+        let Self { due, ended, .. } = self;
+        drop(due);
+        // Closed, as it always is.
+        let _ = ended.await;
     }
 }
 
-async fn run(store: Store, due: Arc<Notify>) {
+fn run(store: &Store, is_due: &mpsc::Receiver<()>) {
     let mut connection = None;
-    loop {
-        let _ = timeout(AT_LEAST_EVERY, due.notified()).await;
-        if let Err(error) = checkpoint(&store, &mut connection).await {
+    while is_due.recv_timeout(AT_LEAST_EVERY) != Err(RecvTimeoutError::Disconnected) {
+        if let Err(error) = checkpoint(store, &mut connection) {
             // The next one does this one's work as well.
             tracing::debug!(error = &error as &dyn std::error::Error, "no checkpoint this time");
             connection = None;
@@ -58,14 +77,22 @@ async fn run(store: Store, due: Arc<Notify>) {
     }
 }
 
-async fn checkpoint(store: &Store, slot: &mut Option<SqliteConnection>) -> Result<(), StoreError> {
+fn checkpoint(store: &Store, slot: &mut Option<rusqlite::Connection>) -> Result<(), StoreError> {
     let connection = match slot {
         Some(connection) => connection,
-        None => slot.insert(store.log_connection().await?),
+        None => slot.insert(store.log_connection()?),
     };
-    let passive = "pragma wal_checkpoint(passive)";
-    sqlx::query(passive).fetch_all(&mut *connection).await?;
-    let _turn = store.turn().await;
-    sqlx::query(passive).fetch_all(&mut *connection).await?;
+    if pass(connection)? > LONG {
+        for _ in 0..SHORT_PASSES {
+            pass(connection)?;
+        }
+        let _turn = store.blocking_turn();
+        pass(connection)?;
+    }
     Ok(())
+}
+
+/// Moves what was in the `-wal` file when it began, and tells how many pages that file had.
+fn pass(connection: &rusqlite::Connection) -> rusqlite::Result<i64> {
+    connection.query_row("pragma wal_checkpoint(passive)", (), |row| row.get(1))
 }

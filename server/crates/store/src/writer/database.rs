@@ -1,31 +1,49 @@
-//! The writer's connection, and the one transaction that may be running on it.
+//! The thread that writes, and the one transaction that may be running on it.
 //!
-//! A transaction is a task of its own, because it must not be cancelled: when it takes longer than anybody waits for, its
-//! outcome is still wanted, and a second one beside it would only make things worse (a thread each that hangs on the same
-//! disk). So there is at most one, and whoever started it may come back later to see how it ended.
+//! Everything else of this crate asks through sqlx, whose calls are each carried to a thread and back. A batch would be some
+//! ten of them, and at ordinary rates, where a batch is a few dozen records, they cost more than the rows. So the log has a
+//! connection of the plainer rusqlite, on a thread of its own that gets whole batches, and gives SQLite what the records hold
+//! as it stands there. Both drivers link one and the same SQLite.
+//!
+//! A transaction is not cancelled: when it takes longer than anybody waits for, its outcome is still wanted, and a second one
+//! beside it would only make things worse (a thread each that hangs on the same disk). So there is at most one, and whoever
+//! started it may come back later to see how it ended. Nothing waits for the thread itself: one that hangs on its disk keeps
+//! no runtime and no process from ending.
 
-use super::batch::{self, Numbered, Written};
+use super::batch::{Log, Numbered, Written};
 use crate::{error::StoreError, store::Store};
-use sqlx::{Connection, SqliteConnection};
-use std::{future, sync::Arc};
-use tokio::task::JoinHandle;
+use std::{
+    future,
+    sync::{Arc, mpsc},
+    thread,
+};
+use tokio::sync::oneshot;
 
 pub(super) struct Database {
     store: Store,
-    idle: Option<SqliteConnection>,
-    running: Option<JoinHandle<Ended>>,
+    /// Started at the first need; gone when it panicked.
+    thread: Option<Thread>,
+    running: Option<oneshot::Receiver<Outcome>>,
 }
 
-struct Ended {
-    connection: Option<SqliteConnection>,
-    outcome: Result<Written, StoreError>,
+type Outcome = Result<Written, StoreError>;
+
+struct Thread {
+    jobs: mpsc::Sender<Job>,
+    /// Answered by nobody; closed when the thread has ended.
+    ended: oneshot::Receiver<()>,
+}
+
+struct Job {
+    batch: Arc<Vec<Numbered>>,
+    done: oneshot::Sender<Outcome>,
 }
 
 impl Database {
     pub(super) const fn new(store: Store) -> Self {
         Self {
             store,
-            idle: None,
+            thread: None,
             running: None,
         }
     }
@@ -37,56 +55,88 @@ impl Database {
     /// Starts to write a batch. Only when nothing is running.
     pub(super) fn start(&mut self, batch: Arc<Vec<Numbered>>) {
         debug_assert!(!self.is_running(), "two transactions at once");
-        let (store, connection) = (self.store.clone(), self.idle.take());
-        self.running = Some(tokio::spawn(run(store, connection, batch)));
+        let (done, running) = oneshot::channel();
+        self.running = Some(running);
+        let job = Job { batch, done };
+        if let Err(error) = self.send(job) {
+            // The answer to a job that nobody took.
+            let (done, running) = oneshot::channel();
+            self.running = Some(running);
+            let _ = done.send(Err(error));
+        }
+    }
+
+    fn send(&mut self, job: Job) -> Result<(), StoreError> {
+        let thread = match &self.thread {
+            Some(thread) => thread,
+            None => self.thread.insert(Thread::start(self.store.clone())?),
+        };
+        thread
+            .jobs
+            .send(job)
+            .map_err(|_| StoreError::Unexpected("the request log's thread is gone".into()))
     }
 
     /// Waits for the end of what is running; for ever, if nothing is. May be dropped and called again.
-    pub(super) async fn ended(&mut self) -> Result<Written, StoreError> {
+    pub(super) async fn ended(&mut self) -> Outcome {
         let Some(running) = &mut self.running else {
             return future::pending().await;
         };
-        let joined = running.await;
+        let outcome = running.await;
         self.running = None;
-        match joined {
-            Ok(Ended { connection, outcome }) => {
-                self.idle = connection;
-                outcome
-            }
-            Err(panic) => Err(StoreError::Unexpected(panic.into())),
-        }
+        outcome.unwrap_or_else(|_| {
+            self.thread = None;
+            Err(StoreError::Unexpected("the request log's thread panicked".into()))
+        })
     }
 
     /// Closes the connection, unless a transaction still runs on it.
     pub(super) async fn close(&mut self) {
-        if let Some(connection) = self.idle.take() {
-            // Whatever it says, the connection is gone, and so are we.
-            let _ = connection.close().await;
+        if let Some(Thread { jobs, ended }) = self.thread.take().filter(|_| !self.is_running()) {
+            drop(jobs);
+            // Closed, as it always is.
+            let _ = ended.await;
         }
     }
 }
 
-async fn run(store: Store, connection: Option<SqliteConnection>, batch: Arc<Vec<Numbered>>) -> Ended {
-    let mut connection = match connection {
-        Some(connection) => connection,
-        None => match store.log_connection().await {
-            Ok(connection) => connection,
-            Err(error) => {
-                return Ended {
-                    connection: None,
-                    outcome: Err(error),
-                };
-            }
-        },
-    };
-    let outcome = {
-        let _turn = store.turn().await;
-        batch::write(&mut connection, &batch).await
-    };
-    // After anything worse than a lock, the next try gets a fresh connection.
-    let is_sound = matches!(outcome, Ok(_) | Err(StoreError::Busy(_)));
-    Ended {
-        connection: is_sound.then_some(connection),
-        outcome,
+impl Thread {
+    fn start(store: Store) -> Result<Self, StoreError> {
+        let (jobs, queue) = mpsc::channel();
+        let (end, ended) = oneshot::channel();
+        thread::Builder::new()
+            .name("request-log".to_owned())
+            .spawn(move || {
+                let _end = end;
+                work(&store, &queue);
+            })
+            .map_err(|error| StoreError::Unavailable(error.into()))?;
+        Ok(Self { jobs, ended })
     }
+}
+
+fn work(store: &Store, queue: &mpsc::Receiver<Job>) {
+    let mut log = None;
+    for Job { batch, done } in queue {
+        let outcome = {
+            let _turn = store.blocking_turn();
+            write(store, &mut log, &batch)
+        };
+        // The connection may be broken, and what is known of the database was taken back with the transaction.
+        if outcome.is_err() {
+            log = None;
+        }
+        // Freed before anybody hears of it: whoever asked has the last copy, and frees it beside the next batch.
+        drop(batch);
+        // Whoever asked may have gone.
+        let _ = done.send(outcome);
+    }
+}
+
+fn write(store: &Store, slot: &mut Option<Log>, batch: &[Numbered]) -> Outcome {
+    let log = match slot {
+        Some(log) => log,
+        None => slot.insert(Log::open(store)?),
+    };
+    log.write(batch)
 }

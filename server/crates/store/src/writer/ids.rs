@@ -15,6 +15,9 @@ pub(crate) fn first_id_of(arrived_at_ms: i64) -> i64 {
     arrived_at_ms.clamp(0, LAST_MS) << SEQUENCE_BITS
 }
 
+/// Ids of one moment (see the table `key_moments`) agree above these bits: 256 ms.
+pub(crate) const MOMENT_BITS: u32 = SEQUENCE_BITS + 8;
+
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     last: i64,

@@ -122,8 +122,12 @@ impl Task {
         if self.database.is_running() {
             self.settle_until(Instant::now() + PATIENCE).await;
         }
-        if timeout(PATIENCE, self.database.close()).await.is_err() {
-            tracing::warn!("the request log's connection did not close in time");
+        let closed = async {
+            self.database.close().await;
+            self.checkpoints.close().await;
+        };
+        if timeout(PATIENCE, closed).await.is_err() {
+            tracing::warn!("the request log's connections did not close in time");
         }
         for stopper in self.stoppers {
             // Whoever asked may have gone.
@@ -171,7 +175,12 @@ impl Task {
             let count = batch.len() as u64;
             let deadline = oldest + self.config.linger + self.config.flush_bound;
             if !self.write(&batch, deadline).await {
-                self.keep(batch).await;
+                self.keep(Arc::clone(&batch)).await;
+            }
+            // Its room serves the next one, unless a late transaction still reads it.
+            if let Ok(mut batch) = Arc::try_unwrap(batch) {
+                batch.clear();
+                self.batch = batch;
             }
             self.progress.send_modify(|progress| progress.settled += count);
         }

@@ -37,6 +37,20 @@ fn records() -> Vec<RequestRecord> {
     ]
 }
 
+/// The same again and again, under other request ids. From the second round on they have courses.
+fn rounds(count: i64) -> Vec<RequestRecord> {
+    let round = |round: i64| {
+        records().into_iter().zip(0..).map(move |(record, n)| RequestRecord {
+            request_id: format!("{:032x}", n + round * ROUND).into(),
+            ..record
+        })
+    };
+    (0..count).flat_map(round).collect()
+}
+
+/// Request ids of a round begin that far after those of the last.
+const ROUND: i64 = 100;
+
 fn with(edit: impl FnOnce(&mut LogFilter)) -> LogFilter {
     let mut filter = LogFilter::default();
     edit(&mut filter);
@@ -54,8 +68,6 @@ async fn found(store: &Store, filter: &LogFilter) -> Vec<i64> {
 
 #[tokio::test]
 async fn each_filter_finds_its_rows() {
-    let place = Place::new();
-    let store = place.with(records()).await;
     let text = |text: &str| Some(text.to_owned());
     let key = |id: &str| Some(KeyFilter::Id(id.to_owned()));
     let is = |outcome| Some(OutcomeFilter::Is(outcome));
@@ -124,8 +136,18 @@ async fn each_filter_finds_its_rows() {
         ("and a backslash", with(|f| f.q = text(r"\")), &[4]),
         ("and a quote", with(|f| f.q = text("' or 1=1 --")), &[]),
     ];
-    for (name, filter, wanted) in cases {
-        assert_eq!(found(&store, &filter).await, wanted, "{name}");
+    for count in [1, 3] {
+        let place = Place::new();
+        let store = place.with(rounds(count)).await;
+        for (name, filter, wanted) in &cases {
+            let names_request = filter.q.as_ref().is_some_and(|q| q.len() == 32);
+            let rounds = if names_request { 1 } else { count };
+            let wanted: Vec<_> = (0..rounds)
+                .rev()
+                .flat_map(|round| wanted.iter().map(move |n| n + round * ROUND))
+                .collect();
+            assert_eq!(found(&store, filter).await, wanted, "{name}, {count} rounds");
+        }
     }
 }
 

@@ -6,6 +6,7 @@
     reason = "what cannot go on in a test should stop it"
 )]
 
+mod courses;
 mod filters;
 mod keys;
 mod log;

@@ -1,6 +1,7 @@
 use crate::support::{Place, record};
 use sqlx::{Connection, Executor, migrate::Migrator};
-use switchyard_store::{LogFilter, Page, Store, StoreError};
+use switchyard_engine::record::{Outcome, RequestRecord};
+use switchyard_store::{KeyFilter, LogFilter, OutcomeFilter, Page, Store, StoreError};
 
 #[tokio::test]
 async fn a_new_database_is_its_owners_only() {
@@ -96,6 +97,79 @@ async fn an_older_database_is_brought_up_to_date_with_what_it_holds() {
     assert_eq!(routes, ["default", "", ""]);
 }
 
+/// What a build before courses has left is listed with what has come since: by key, and with its attempts.
+#[tokio::test]
+async fn rows_from_before_courses_are_read_like_later_ones() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.database().parent().unwrap()).unwrap();
+    std::fs::write(place.database(), "").unwrap();
+    let mut old = place.stranger().await;
+    let all = sqlx::migrate!("../../../migrations/sqlite");
+    let before_courses = all.iter().filter(|migration| migration.version < 4).cloned().collect();
+    Migrator::with_migrations(before_courses).run(&mut old).await.unwrap();
+    // As that build wrote records 0 to 19; every fourth has no key, and every fifth failed.
+    old.execute(
+        r#"insert into requests (id, request_id, arrived_at_ms, surface, stream, model, upstream_model, provider, target,
+                                 status, outcome, prompt_tokens, completion_tokens, total_tokens, usage_estimated,
+                                 duration_us, overhead_us, key_id, key_name, simulated, attempts_count, verdicts, route)
+           with recursive n (n) as (select 0 union all select n + 1 from n where n < 19)
+           select (1767225600000 + n * 1000 + 800) << 12, printf('%032x', n), 1767225600000 + n * 1000, 'chat', 0, 'gpt-4o',
+                  'gpt-4o-2024', 'openai', 'openai-1', 200, iif(n % 5 = 0, 'error', 'success'), 10, 5, 15, 0, 800000, 150,
+                  iif(n % 4 = 0, null, 'key-1'), iif(n % 4 = 0, null, 'first'), 0, 1,
+                  '[{"target":"openai-1","state":"chosen","reason":"first in order"}]', 'default'
+           from n"#,
+    )
+    .await
+    .unwrap();
+    old.execute(
+        "insert into attempts (request_row, number, target, provider, model, outcome, status, started_us, latency_us,
+                               first_token_us)
+         select id, 1, 'openai-1', 'openai', 'gpt-4o-2024', 'success', 200, 120, 700000, 90000 from requests",
+    )
+    .await
+    .unwrap();
+    old.execute(
+        "insert into traffic_minutes select arrived_at_ms / 60000, count(*), sum(outcome <> 'success'),
+                sum(prompt_tokens), sum(completion_tokens), max(id) from requests group by 1",
+    )
+    .await
+    .unwrap();
+    old.close().await.unwrap();
+
+    let wanted: Vec<_> = (0..40)
+        .map(|n| RequestRecord {
+            outcome: if n % 5 == 0 { Outcome::Error } else { Outcome::Success },
+            key_id: (n % 4 != 0).then(|| "key-1".into()),
+            key_name: (n % 4 != 0).then(|| "first".into()),
+            ..record(n)
+        })
+        .collect();
+    let store = place.with(wanted[20..].to_vec()).await;
+    for wanted in &wanted {
+        assert_eq!(store.log(&wanted.request_id).await.unwrap().unwrap().record, *wanted);
+    }
+    let key = |key| LogFilter {
+        key: Some(key),
+        ..LogFilter::default()
+    };
+    let failed = LogFilter {
+        outcome: Some(OutcomeFilter::Failed),
+        ..key(KeyFilter::Id("key-1".to_owned()))
+    };
+    let all = |is_wanted: fn(i64) -> bool| (0..40).rev().filter(|n| is_wanted(*n)).collect::<Vec<i64>>();
+    for (filter, wanted) in [
+        (LogFilter::default(), all(|_| true)),
+        (key(KeyFilter::Id("key-1".to_owned())), all(|n| n % 4 != 0)),
+        (key(KeyFilter::None), all(|n| n % 4 == 0)),
+        (failed, all(|n| n % 4 != 0 && n % 5 == 0)),
+    ] {
+        let rows = store.logs(&filter, &Page::first(100)).await.unwrap().rows;
+        let found: Vec<_> = rows.iter().map(|row| row.record.request_id.clone()).collect();
+        let wanted: Vec<_> = wanted.into_iter().map(|n| record(n).request_id).collect();
+        assert_eq!(found, wanted, "{filter:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_newer_schema_is_refused_and_left_alone() {
     let place = Place::new();
@@ -106,13 +180,13 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 
     let error = Store::open(&place.database()).await.unwrap_err();
     assert!(
-        matches!(error, StoreError::NewerSchema { found: 4711, known: 3 }),
+        matches!(error, StoreError::NewerSchema { found: 4711, known: 4 }),
         "{error:?}"
     );
     assert!(!error.is_transient());
     let text = error.to_string();
     assert!(
-        text.contains("4711") && text.contains("up to 3") && text.contains("newer Switchyard"),
+        text.contains("4711") && text.contains("up to 4") && text.contains("newer Switchyard"),
         "{text}"
     );
 }
