@@ -27,6 +27,7 @@ use crate::http::front::Front;
 use crate::http::probes::{self, Readiness};
 use crate::observe::metrics::Metrics;
 use crate::state::{AppState, Components};
+use crate::upstream::google::GoogleAccounts;
 use crate::upstream::HttpTransport;
 use crate::{dashboard, data};
 use anyhow::Context;
@@ -61,6 +62,7 @@ pub struct Running {
     cores: Cores,
     transport: Arc<HttpTransport>,
     demo: Arc<DemoTransport>,
+    google: GoogleAccounts,
     /// Held for as long as this gateway uses its folder.
     _alone: File,
     store: Store,
@@ -114,10 +116,12 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
     let metrics = Arc::new(Metrics::new());
     let transport = Arc::new(HttpTransport::new(env));
     let demo = Arc::new(DemoTransport::new(pace));
+    let google = GoogleAccounts::new(clock.clone());
     let parts = Parts {
         env,
         transport: transport.clone(),
         demo: Arc::clone(&demo),
+        google: &google,
     };
     let snapshot = Snapshot::build(config.as_ref(), &parts, None)?;
     let records = Arc::new(Recorder {
@@ -137,6 +141,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         .as_ref()
         .map(switchyard_core::secret::Secret::expose);
     let auth = Auth::new(keys, sessions, throttles, master, settings.open_data_plane);
+    let kept = data::Kept::new(store.clone(), control.clone(), clock.clone());
     let services = Services {
         store: store.clone(),
         records: writer.clone(),
@@ -145,7 +150,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         auth: auth.clone(),
         environment: settings.environment.clone(),
     };
-    tokio::spawn(sweep(auth.sessions.clone()));
+    tokio::spawn(sweep(auth.sessions.clone(), kept.clone()));
     let proxies: TrustedProxies = settings.trusted_proxies.clone();
     let cores = settings.cores;
     let state = AppState::new(Components {
@@ -153,6 +158,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         engine,
         auth,
         services,
+        kept,
         metrics,
         readiness: Readiness::default(),
         proxies,
@@ -165,6 +171,7 @@ pub async fn start(plan: Plan<'_>) -> anyhow::Result<Running> {
         cores,
         transport,
         demo,
+        google,
         _alone: alone,
         store,
         records: writer,
@@ -240,11 +247,12 @@ fn announce(engine: &Engine) {
     }
 }
 
-async fn sweep(sessions: Sessions) {
+async fn sweep(sessions: Sessions, kept: data::Kept) {
     let mut every = tokio::time::interval(SWEEP_EVERY);
     loop {
         every.tick().await;
         sessions.sweep().await;
+        kept.sweep().await;
     }
 }
 
@@ -264,6 +272,7 @@ impl Running {
             env,
             transport: self.transport.clone(),
             demo: Arc::clone(&self.demo),
+            google: &self.google,
         };
         let engine = &self.state.engine;
         engine.swap(Snapshot::build(config, &parts, Some(&engine.snapshot()))?);

@@ -3,6 +3,7 @@
 use crate::admin::Services;
 use crate::auth::Auth;
 use crate::boot::Settings;
+use crate::data::Kept;
 use crate::http::client_ip::TrustedProxies;
 use crate::http::probes::Readiness;
 use crate::observe::metrics::Metrics;
@@ -17,6 +18,7 @@ pub(crate) struct Components {
     pub(crate) engine: Arc<Engine>,
     pub(crate) auth: Auth,
     pub(crate) services: Services,
+    pub(crate) kept: Kept,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) readiness: Readiness,
     pub(crate) proxies: TrustedProxies,

@@ -19,6 +19,7 @@
 mod dial;
 mod fault;
 mod gather;
+pub(crate) mod google;
 mod http1;
 mod http2;
 mod origin;

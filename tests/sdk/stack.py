@@ -80,7 +80,13 @@ class Mock(Program):
         call(f"{self.url}/_release", "POST", {"gate": gate, "count": count})
 
     def requests(self, model):
-        return [request for request in call(f"{self.url}/_requests") if (request["json"] or {}).get("model") == model]
+        def is_it(request):
+            # Gemini's and Bedrock's paths name the model.
+            path = urllib.parse.unquote(request["path"])
+            named = re.search(r"/models?/(.+?)(:\w+|/converse|/converse-stream|/invoke)$", path)
+            return (named.group(1) if named else (request["json"] or {}).get("model")) == model
+
+        return [request for request in call(f"{self.url}/_requests") if is_it(request)]
 
 
 class Gateway(Program):
@@ -133,6 +139,20 @@ providers:
 """
 
 
+WIRES = ("openai", "anthropic", "gemini", "bedrock", "cohere")
+DIALECTS = """
+strategy: {{mode: fallback}}
+targets: [{{virtual_key: openai}}, {{virtual_key: anthropic}}, {{virtual_key: gemini}}, {{virtual_key: bedrock}}, {{virtual_key: cohere}}, {{virtual_key: responses}}]
+providers:
+  - {{id: openai, kind: openai, base_url: "{mock}/v1", api_key: "${{UP}}"}}
+  - {{id: anthropic, kind: anthropic, base_url: "{mock}/v1", api_key: "${{UP}}"}}
+  - {{id: gemini, kind: gemini, base_url: "{mock}/v1beta", api_key: "${{UP}}"}}
+  - {{id: bedrock, kind: bedrock, base_url: "{mock}", region: eu-central-1, access_key_id: AKIAMOCK, secret_access_key: "${{UP}}"}}
+  - {{id: cohere, kind: cohere, base_url: "{mock}", api_key: "${{UP}}"}}
+  - {{id: responses, kind: openai, base_url: "{mock}/v1", api_key: "${{UP}}", surfaces: [responses, completions]}}
+"""
+
+
 class Stack:
     """Everything, from the first line to the last."""
 
@@ -162,7 +182,10 @@ class Stack:
         self.gateway = self.started(Gateway("gateway", self.folder, **upstream))
         self.fallback = self.started(Gateway("fallback", self.folder, GATEWAY_CONFIG=str(config)))
         self.demo = self.started(Gateway("demo", self.folder))
-        for gateway in (self.gateway, self.fallback, self.demo):
+        config = self.folder / "dialects.yaml"
+        config.write_text(DIALECTS.format(mock=self.mock.url))
+        self.dialects = self.started(Gateway("dialects", self.folder, GATEWAY_CONFIG=str(config), UP=UPSTREAM_KEY))
+        for gateway in (self.gateway, self.fallback, self.demo, self.dialects):
             gateway.wait_ready()
 
     def started(self, program):

@@ -62,6 +62,12 @@ def tools(*calls):
     return {"kind": "tools", "calls": [call(nth, *named) for nth, named in enumerate(calls)]}
 
 
+def says(text="", calls=(), reasoning=None, **more):
+    """A turn with whatever one can have, in the wire that the upstream's path belongs to."""
+    calls = tools(*calls)["calls"]
+    return {"kind": "says", "text": text, "calls": calls, "reasoning": reasoning, **more}
+
+
 def error(status, message, **more):
     return {"kind": "error", "status": status, "message": message, **more}
 

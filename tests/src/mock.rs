@@ -34,6 +34,7 @@ mod openai;
 mod play;
 mod reply;
 mod state;
+mod vendors;
 
 #[cfg(test)]
 mod tests;

@@ -16,5 +16,6 @@ mod keys;
 mod lifecycle;
 mod logs;
 mod models;
+mod responses;
 mod routing;
 mod streams;

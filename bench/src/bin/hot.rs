@@ -27,7 +27,7 @@ use switchyard_core::routing::{Facts, LeftOut, RouteId, Router, Serves, TargetId
 use switchyard_engine::demo::{DemoTransport, Pace};
 use switchyard_engine::ports::{Records, SystemClock, Transport, TransportError, UpstreamBody};
 use switchyard_engine::record::RequestRecord;
-use switchyard_engine::{Body, Caller, Engine, Parts, Request as Asked, Snapshot};
+use switchyard_engine::{Body, Caller, Engine, NoGoogleTokens, Parts, Request as Asked, Snapshot};
 use switchyard_providers::openai::OpenAi;
 use switchyard_providers::{Call, Surface, Wire as _};
 
@@ -243,7 +243,7 @@ fn decode(pieces: &[Bytes]) -> anyhow::Result<()> {
     let wire = OpenAi::new("http://p0.test/v1", None, &[])?;
     let call = Call::parse(Surface::Chat, body(200, true)).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     measure(|| {
-        let mut decoder = wire.decoder(&call, false);
+        let mut decoder = wire.decoder(&call, &call.model);
         for piece in pieces {
             black_box(decoder.push(piece.clone()));
         }
@@ -292,6 +292,7 @@ fn pipeline(body: &Bytes, answer: Bytes) -> anyhow::Result<()> {
         env: &env,
         transport: Arc::new(Canned(answer)),
         demo: Arc::new(DemoTransport::new(Pace::Instant)),
+        google: &NoGoogleTokens,
     };
     let snapshot = Snapshot::build(Some(&config("fallback", 3)?), &parts, None)?;
     let engine = Engine::new(snapshot, Arc::new(Forgotten), Arc::new(SystemClock));
@@ -310,6 +311,7 @@ async fn ask(engine: &Engine, body: Bytes) -> anyhow::Result<usize> {
         upload: Duration::ZERO,
         caller: Caller::default().into(),
         surface: Surface::Chat,
+        path: None,
         headers: HeaderMap::new(),
         body,
     };

@@ -99,6 +99,7 @@ pub(super) async fn metrics(State(state): State<AppState>) -> Result<Response, R
     let now = Now {
         in_flight: state.engine.in_flight(),
         records: state.services.records.stats(),
+        responses_lost: state.kept.lost(),
         targets: state.engine.targets().targets,
     };
     let text = state.metrics.render(&now).map_err(|_| Refusal::internal())?;

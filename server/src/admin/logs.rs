@@ -2,7 +2,7 @@
 
 use super::Services;
 use crate::http::Refusal;
-use switchyard_api::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Timestamp, Verdict};
+use switchyard_api::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Note, Timestamp, Verdict};
 use switchyard_engine::record::{AttemptRecord, Outcome, VerdictState};
 use switchyard_store::{KeyFilter, LogFilter, OutcomeFilter, Page, Stage, StoredRequest};
 
@@ -47,11 +47,17 @@ impl Services {
             reason: verdict.reason.to_string(),
             until: verdict.until_ms.map(Timestamp),
         };
+        let note = |note: &switchyard_providers::notes::Note| Note {
+            fate: note.fate.as_str().to_owned(),
+            field: note.field.to_string(),
+            why: note.why.to_string(),
+        };
         let attempts = stored.record.attempts.iter().zip(1_u32..);
         Ok(LogDetail {
             row: row_out(&stored),
             attempts: attempts.map(|(attempt, number)| attempt_out(attempt, number)).collect(),
             verdicts: stored.record.verdicts.iter().map(verdict).collect(),
+            notes: stored.record.notes.iter().map(note).collect(),
         })
     }
 }
@@ -186,6 +192,9 @@ fn row_out(stored: &StoredRequest) -> LogRow {
         total_tokens: record.usage.total,
         cached_tokens: record.usage.cached,
         reasoning_tokens: record.usage.reasoning,
+        cache_write_tokens: record.usage.cache_write,
+        audio_prompt_tokens: record.usage.audio_prompt,
+        audio_completion_tokens: record.usage.audio_completion,
         usage_estimated: record.usage.estimated,
         cost_usd: None,
         duration_ms: millis(record.duration_us),

@@ -60,8 +60,10 @@ impl Services {
             upload: Duration::ZERO,
             caller: principal.caller(),
             surface,
+            path: None,
             headers,
             body,
+            thread: None,
         };
         self.engine.explain(request).await.map(explained)
     }

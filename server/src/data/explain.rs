@@ -2,7 +2,7 @@
 
 use super::surface::read_body;
 use crate::auth::Principal;
-use crate::http::error::openai;
+use crate::http::error::failed;
 use crate::http::request_id::RequestId;
 use crate::state::AppState;
 use axum::Json;
@@ -12,6 +12,7 @@ use http::HeaderMap;
 use std::time::Duration;
 use switchyard_core::error::Error;
 use switchyard_engine::{Attribution, Failure};
+use switchyard_providers::Dialect;
 
 pub(super) async fn explain(State(state): State<AppState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
@@ -37,11 +38,12 @@ pub(super) async fn explain(State(state): State<AppState>, request: Request) -> 
 }
 
 fn refuse(error: Error) -> Response {
-    openai(&Failure {
+    let failure = Failure {
         error,
         attribution: Attribution::default(),
         overhead: Duration::ZERO,
         waited: Duration::ZERO,
         headers: HeaderMap::new(),
-    })
+    };
+    failed(&failure, Dialect::OpenAi)
 }

@@ -1,22 +1,24 @@
 //! A call on its way into the pipeline, and its answer on the way out.
 
+use super::{Door, responses};
 use crate::auth::admit;
-use crate::http::error::{attribute, openai, openai_chunk, time};
+use crate::http::error::{attribute, failed, last_frame, time};
 use crate::http::fallback;
 use crate::http::front::Visit;
 use crate::state::AppState;
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::scope::Scope;
 use switchyard_engine::{Answer, Body as Answered, Piece, Request as Call};
-use switchyard_providers::Surface;
+use switchyard_providers::{Dialect, FromPath, Surface};
 
 /// A body that takes longer is not going to come.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -24,23 +26,27 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
 /// As much of a body that is too large is still taken from its sender, and no longer.
 const MOST_DISCARDED: usize = 64 << 20;
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const TRANSLATION: HeaderName = HeaderName::from_static("x-gateway-translation");
+const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A call on the path of `surface`.
-pub(crate) async fn call(
-    state: &AppState,
-    surface: Surface,
-    visit: Visit,
-    request: http::Request<Incoming>,
-) -> Response {
-    let (parts, body) = request.into_parts();
+/// A call that comes in by `door`.
+pub(crate) async fn call(state: &AppState, door: Door, visit: Visit, request: http::Request<Incoming>) -> Response {
+    let Door { surface, path } = door;
+    let dialect = surface.dialect();
+    let (mut parts, body) = request.into_parts();
+    if dialect == Dialect::Gemini {
+        take_google_key(&mut parts);
+    }
     let (method, headers, open) = (&parts.method, &parts.headers, state.auth.open_data_plane);
     let principal = match admit(state, method, headers, visit.client.ip, open, Some(Scope::Invoke)).await {
         Ok(principal) => principal,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return refusal.in_dialect(dialect),
     };
     if parts.method != Method::POST {
-        let mut response = fallback::not_possible(method, parts.uri.path());
+        let mut response = fallback::not_possible(method, parts.uri.path()).in_dialect(dialect);
         let allowed = HeaderValue::from_static("POST");
         response.headers_mut().insert(header::ALLOW, allowed);
         return response;
@@ -50,10 +56,18 @@ pub(crate) async fn call(
     let most = state.engine.max_request_bytes();
     let read = read_body(&parts.headers, body, most).await;
     let upload = arrived.elapsed();
-    let (body, refused) = match read {
-        Ok(body) => (body, None),
+    let (body, mut refused) = match read {
+        Ok(body) => (body, wrong_path(path.as_ref(), &parts.uri)),
         Err(error) => (Bytes::new(), Some(error)),
     };
+    let mut begun = None;
+    if surface == Surface::Responses && refused.is_none() {
+        match Box::pin(responses::begin(state, &principal, &body)).await {
+            Ok(found) => begun = Some(found),
+            Err(error) => refused = Some(error),
+        }
+    }
+    let id = Arc::clone(&visit.id.0);
     let call = Call {
         id: visit.id.0,
         arrived,
@@ -61,17 +75,58 @@ pub(crate) async fn call(
         upload,
         caller: principal.caller(),
         surface,
+        path,
         headers: parts.headers,
         body,
+        thread: begun.as_ref().map(responses::Begun::thread),
     };
     let result = match refused {
         Some(error) => Err(state.engine.refuse(&call, error)),
         None => state.engine.run(call).await,
     };
-    match result {
-        Ok(answer) => respond(answer),
-        Err(failure) => openai(&failure),
+    let result = match (result, begun) {
+        (Ok(answer), Some(begun)) => Ok(Box::pin(begun.keep(answer)).await),
+        (result, _) => result,
+    };
+    let mut response = match result {
+        Ok(answer) => respond(answer, surface),
+        Err(failure) => failed(&failure, dialect),
+    };
+    if dialect == Dialect::Anthropic
+        && let Ok(value) = HeaderValue::from_str(&id)
+    {
+        // Where that vendor's clients look for it.
+        response.headers_mut().insert(REQUEST_ID, value);
     }
+    response
+}
+
+/// Google's clients show their key in a header of their own, or in the query. It is read as any other key is.
+fn take_google_key(parts: &mut http::request::Parts) {
+    if parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(&API_KEY) {
+        return;
+    }
+    let in_query = || {
+        let query = form_urlencoded::parse(parts.uri.query()?.as_bytes());
+        let (_, key) = query.into_iter().find(|(name, _)| name == "key")?;
+        HeaderValue::from_str(&key).ok()
+    };
+    let key = parts.headers.get(&GOOGLE_KEY).cloned().or_else(in_query);
+    if let Some(mut key) = key {
+        key.set_sensitive(true);
+        parts.headers.insert(API_KEY, key);
+    }
+}
+
+/// Without `alt=sse` a stream would be one JSON list that grows.
+fn wrong_path(path: Option<&FromPath>, uri: &http::Uri) -> Option<Error> {
+    let wants_stream = path.is_some_and(|path| path.stream);
+    let query = uri.query().unwrap_or_default().as_bytes();
+    let is_sse = || form_urlencoded::parse(query).any(|(name, value)| name == "alt" && value == "sse");
+    (wants_stream && !is_sse()).then(|| {
+        let message = "streams are sent as server-sent events here; add `?alt=sse` to the address";
+        Error::new(Kind::InvalidRequest, message).with_param("alt")
+    })
 }
 
 /// The whole body, unless it is too large or does not come.
@@ -155,11 +210,11 @@ where
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, read).await;
 }
 
-fn respond(answer: Answer) -> Response {
+fn respond(answer: Answer, surface: Surface) -> Response {
     let (body, content_type, streaming) = match answer.body {
         Answered::Whole(bytes) => (Body::from(bytes), "application/json", false),
         Answered::Stream(pieces) => {
-            let frames = pieces.map(|piece| Ok::<_, std::convert::Infallible>(on_the_wire(piece)));
+            let frames = pieces.map(move |piece| Ok::<_, std::convert::Infallible>(on_the_wire(piece, surface)));
             (Body::from_stream(frames), "text/event-stream; charset=utf-8", true)
         }
     };
@@ -174,15 +229,25 @@ fn respond(answer: Answer) -> Response {
         // nginx would keep small frames back otherwise.
         headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
     }
+    if let Some(notes) = answer.notes
+        && let Ok(value) = HeaderValue::try_from(notes.to_string())
+    {
+        headers.insert(TRANSLATION, value);
+    }
     attribute(headers, &answer.attribution);
     time(headers, answer.overhead, answer.waited);
     response
 }
 
-fn on_the_wire(piece: Piece) -> Bytes {
+fn on_the_wire(piece: Piece, surface: Surface) -> Bytes {
     match piece {
         Piece::Frames(bytes) => bytes,
-        Piece::Heartbeat => Bytes::from_static(b": waiting for the upstream\n\n"),
-        Piece::Failed(error) => openai_chunk(&error),
+        Piece::Heartbeat => Bytes::from_static(match surface.dialect() {
+            Dialect::OpenAi => b": waiting for the upstream\n\n",
+            Dialect::Anthropic => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
+            // Its clients take every line that is not empty for an answer.
+            Dialect::Gemini => b"\n",
+        }),
+        Piece::Failed(error) => last_frame(&error, surface),
     }
 }

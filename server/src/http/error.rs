@@ -1,6 +1,7 @@
 //! Errors become responses here and nowhere else.
 //!
-//! One shape for `/v1` and `/admin`: `{"error": {"message", "type", "code"}}`, with `param` where a field is to blame.
+//! One shape for `/v1` and `/admin`: `{"error": {"message", "type", "code"}}`, with `param` where a field is to blame. Callers
+//! who write as Anthropic's or Gemini's clients do are answered in the shape that those know, with the same code in it.
 //! A fault of the gateway's own says so without its cause; the cause is in the log, under the same request id.
 
 use axum::Json;
@@ -10,8 +11,9 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 use std::time::Duration;
 use switchyard_api::{ApiError, ErrorBody, ErrorEnvelope};
-use switchyard_core::error::Error;
+use switchyard_core::error::{Error, Face};
 use switchyard_engine::{Attribution, Failure};
+use switchyard_providers::{Dialect, Surface};
 use switchyard_store::StoreError;
 
 /// A request that is refused or has failed before, or outside of, the pipeline.
@@ -138,26 +140,44 @@ impl IntoResponse for Refusal {
             code: self.code.to_owned(),
             param: self.param,
         };
-        let mut response = (self.status, Json(ErrorEnvelope { error })).into_response();
-        if let Some(seconds) = self.retry_after {
-            response
-                .headers_mut()
-                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if self.status == StatusCode::UNAUTHORIZED {
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        response
+        let response = (self.status, Json(ErrorEnvelope { error })).into_response();
+        with_hints(response, self.retry_after)
     }
 }
 
-/// A failed call in OpenAI's dialect, with who was asked last.
-pub(crate) fn openai(failure: &Failure) -> Response {
+impl Refusal {
+    /// The same for a caller who writes otherwise.
+    pub(crate) fn in_dialect(self, dialect: Dialect) -> Response {
+        if dialect == Dialect::OpenAi {
+            return self.into_response();
+        }
+        let face = Face {
+            status: self.status.as_u16(),
+            kind: self.kind,
+            code: self.code,
+        };
+        let body = body(dialect, face, &self.message, self.param.as_deref(), None);
+        with_hints((self.status, Json(body)).into_response(), self.retry_after)
+    }
+}
+
+fn with_hints(mut response: Response, retry_after: Option<u64>) -> Response {
+    let is_unauthorized = response.status() == StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    if let Some(seconds) = retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if is_unauthorized {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// A failed call in its caller's dialect, with who was asked last.
+pub(crate) fn failed(failure: &Failure, dialect: Dialect) -> Response {
     let face = failure.error.face();
     let status = StatusCode::from_u16(face.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = (status, Json(openai_body(&failure.error))).into_response();
+    let mut response = (status, Json(body_of(&failure.error, dialect))).into_response();
     let headers = response.headers_mut();
     headers.extend(failure.headers.clone());
     attribute(headers, &failure.attribution);
@@ -168,23 +188,112 @@ pub(crate) fn openai(failure: &Failure) -> Response {
     response
 }
 
-/// The same as the last frame of a stream, with the end that clients wait for.
-pub(crate) fn openai_chunk(error: &Error) -> Bytes {
-    Bytes::from(format!("data: {}\n\ndata: [DONE]\n\n", openai_body(error)))
+/// The same as a stream's last word, with the end that clients wait for where their dialect has one.
+pub(crate) fn last_frame(error: &Error, surface: Surface) -> Bytes {
+    let body = body_of(error, surface.dialect());
+    Bytes::from(match surface {
+        Surface::Responses => {
+            let face = error.face();
+            let event = json!({
+                "type": "error",
+                "code": face.code,
+                "message": error.message,
+                "param": error.param,
+                // Its clients fail at the sight of this one.
+                "error": body["error"],
+            });
+            format!("event: error\ndata: {event}\n\n")
+        }
+        _ => match surface.dialect() {
+            Dialect::OpenAi => format!("data: {body}\n\ndata: [DONE]\n\n"),
+            Dialect::Anthropic => format!("event: error\ndata: {body}\n\n"),
+            Dialect::Gemini => format!("data: {body}\n\n"),
+        },
+    })
 }
 
-fn openai_body(error: &Error) -> Value {
-    let face = error.face();
-    let mut body = json!({
-        "message": error.message,
-        "type": face.kind,
-        "param": error.param,
-        "code": face.code,
-    });
-    if error.status.is_some() || error.upstream_code.is_some() {
-        body["upstream"] = json!({ "status": error.status, "code": error.upstream_code });
+fn body_of(error: &Error, dialect: Dialect) -> Value {
+    let upstream = (error.status.is_some() || error.upstream_code.is_some())
+        .then(|| json!({ "status": error.status, "code": error.upstream_code }));
+    body(dialect, error.face(), &error.message, error.param.as_deref(), upstream)
+}
+
+fn body(dialect: Dialect, face: Face, message: &str, param: Option<&str>, upstream: Option<Value>) -> Value {
+    match dialect {
+        Dialect::OpenAi => {
+            let mut error = json!({ "message": message, "type": face.kind, "param": param, "code": face.code });
+            if let Some(upstream) = upstream {
+                error["upstream"] = upstream;
+            }
+            json!({ "error": error })
+        }
+        Dialect::Anthropic => {
+            let mut error = json!({ "type": anthropic_type(face.status), "message": message, "code": face.code });
+            if let Some(param) = param {
+                error["param"] = param.into();
+            }
+            if let Some(upstream) = upstream {
+                error["upstream"] = upstream;
+            }
+            json!({ "type": "error", "error": error })
+        }
+        Dialect::Gemini => {
+            let mut metadata = json!({});
+            if let Some(param) = param {
+                metadata["param"] = param.into();
+            }
+            // Of the vendor's own texts there only are texts.
+            if let Some(Value::Object(upstream)) = upstream {
+                for (name, value) in upstream.into_iter().filter(|(_, value)| !value.is_null()) {
+                    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    metadata[format!("upstream_{name}")] = text.into();
+                }
+            }
+            json!({ "error": {
+                "code": face.status,
+                "message": message,
+                "status": google_status(face.status),
+                "details": [{
+                    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                    "reason": face.code,
+                    "domain": "switchyard",
+                    "metadata": metadata,
+                }],
+            } })
+        }
     }
-    json!({ "error": body })
+}
+
+/// Anthropic's word for a status.
+const fn anthropic_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        503 | 529 => "overloaded_error",
+        504 => "timeout_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// Google's word for a status.
+const fn google_status(status: u16) -> &'static str {
+    match status {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        409 => "ABORTED",
+        429 => "RESOURCE_EXHAUSTED",
+        501 => "UNIMPLEMENTED",
+        502 | 503 => "UNAVAILABLE",
+        504 => "DEADLINE_EXCEEDED",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
+    }
 }
 
 const PROVIDER: HeaderName = HeaderName::from_static("x-gateway-provider");

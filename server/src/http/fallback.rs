@@ -35,10 +35,10 @@ pub(crate) fn unknown_verb(method: &Method) -> Response {
 
 /// A path that exists under another method. The router adds `Allow`.
 pub(crate) async fn wrong_method(request: Request) -> Response {
-    not_possible(request.method(), request.uri().path())
+    not_possible(request.method(), request.uri().path()).into_response()
 }
 
-pub(crate) fn not_possible(method: &Method, path: &str) -> Response {
+pub(crate) fn not_possible(method: &Method, path: &str) -> Refusal {
     let message = format!("{method} is not possible on {path}");
     Refusal::new(
         StatusCode::METHOD_NOT_ALLOWED,
@@ -46,7 +46,6 @@ pub(crate) fn not_possible(method: &Method, path: &str) -> Response {
         "method_not_supported",
         message,
     )
-    .into_response()
 }
 
 pub(crate) fn no_route(method: &Method, path: &str) -> Refusal {

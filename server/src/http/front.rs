@@ -106,8 +106,8 @@ impl Inner {
             state.metrics.rejected_by_limit("ip");
             return Refusal::throttled(1).into_response();
         }
-        if let Some(surface) = data::surface_at(path) {
-            return data::call(state, surface, visit, request).await;
+        if let Some(door) = data::door_at(path) {
+            return data::call(state, door, visit, request).await;
         }
         let mut request: Request = request.map(Body::new);
         let extensions = request.extensions_mut();

@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     records_queued: Gauge,
     records_spooled: Gauge,
     records_shed: Gauge,
+    responses_lost: Gauge,
     rendering: Mutex<()>,
 }
 
@@ -47,6 +48,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Now {
     pub(crate) in_flight: usize,
     pub(crate) records: switchyard_store::WriterStats,
+    pub(crate) responses_lost: u64,
     pub(crate) targets: Vec<TargetView>,
 }
 
@@ -88,6 +90,10 @@ impl Metrics {
         let records_queued = gauge("gateway_records_queued", "Records waiting in memory");
         let records_spooled = gauge("gateway_records_spooled", "Records waiting on disk for the database");
         let records_shed = gauge("gateway_records_shed", "Records lost since the start");
+        let responses_lost = gauge(
+            "gateway_responses_not_kept",
+            "Answers of /v1/responses since the start that could not be kept, or not in time, for calls that go on from them",
+        );
         Self {
             registry,
             breakers,
@@ -100,6 +106,7 @@ impl Metrics {
             records_queued,
             records_spooled,
             records_shed,
+            responses_lost,
             rendering: Mutex::default(),
         }
     }
@@ -124,6 +131,7 @@ impl Metrics {
         set(&self.records_queued, now.records.queued);
         set(&self.records_spooled, now.records.spooled);
         set(&self.records_shed, now.records.shed);
+        set(&self.responses_lost, now.responses_lost);
         self.show_targets(&now.targets);
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;

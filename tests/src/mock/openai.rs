@@ -1,5 +1,6 @@
-//! The content of a reply in OpenAI's wire format: a status, a type, and the body's frames.
+//! The content of a reply in OpenAI's wire format: a status, a type, and the body's frames. Other vendors' are in `vendors`.
 
+use super::vendors::{self, Said, Vendor};
 use super::{Call, Content, Recorded, Reply, Report, Usage};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -37,8 +38,58 @@ struct Asked {
     include_usage: bool,
 }
 
-/// Encodes a reply; nothing for one that never has a head.
+/// Encodes a reply in the wire that the path belongs to; nothing for one that never has a head.
 pub(super) fn encode(reply: &Reply, request: &Recorded) -> Option<Answer> {
+    let vendor = Vendor::of(&request.path);
+    let is_strict = vendor != Vendor::OpenAi || matches!(reply.content, Content::Says { .. });
+    let says = matches!(
+        reply.content,
+        Content::Chat { .. } | Content::Tools { .. } | Content::Says { .. } | Content::Embeddings { .. }
+    );
+    if is_strict
+        && says
+        && let Some(refusal) = vendors::refusal(request)
+    {
+        return Some(vendors::error(vendor, 400, &refusal));
+    }
+    if vendor == Vendor::OpenAi {
+        return encode_openai(reply, request);
+    }
+    let model = reply
+        .model
+        .clone()
+        .or_else(|| vendors::model_in(&request.path))
+        .or_else(|| request.json["model"].as_str().map(str::to_owned))
+        .unwrap_or_default();
+    let said = |reasoning, text, calls, usage| {
+        let said = Said {
+            model: &model,
+            reasoning,
+            text,
+            calls,
+            usage,
+        };
+        Some(vendors::turn(request, &said))
+    };
+    match &reply.content {
+        Content::Chat { text, usage, .. } => said(None, text, &[], *usage),
+        Content::Tools { calls, usage, .. } => said(None, "", calls, *usage),
+        Content::Embeddings { .. } => said(None, "", &[], Usage::default()),
+        Content::Says {
+            reasoning,
+            text,
+            calls,
+            usage,
+        } => {
+            let reasoning = reasoning.as_deref().map(|text| (text, vendors::SIGNATURE));
+            said(reasoning, text, calls, *usage)
+        }
+        Content::Error { status, message, .. } => Some(vendors::error(vendor, *status, message)),
+        _ => encode_openai(reply, request),
+    }
+}
+
+fn encode_openai(reply: &Reply, request: &Recorded) -> Option<Answer> {
     let asked = Asked {
         model: reply
             .model
@@ -73,6 +124,12 @@ pub(super) fn encode(reply: &Reply, request: &Recorded) -> Option<Answer> {
                 report: *report,
             })
         }
+        Content::Says {
+            reasoning,
+            text,
+            calls,
+            usage,
+        } => asked.chat(&says(reasoning.as_deref(), text, calls, *usage)),
         Content::Raw { status, chunks } => {
             let frames = chunks
                 .iter()
@@ -123,13 +180,6 @@ pub(super) fn usual_reply(request: &Recorded) -> Reply {
     } else {
         Reply::chat("Hello from the mock upstream.")
     }
-}
-
-/// The event that ends a stream with an error.
-pub(super) fn error_event() -> Bytes {
-    event(
-        &json!({"error": {"message": "The mock gave up", "type": "server_error", "param": null, "code": "mock_error"}}),
-    )
 }
 
 // === Chat ===
@@ -248,6 +298,35 @@ impl Turn {
     }
 }
 
+/// A turn with everything that one can have, reasoning in the field that most who have it use.
+fn says(reasoning: Option<&str>, text: &str, calls: &[Call], usage: Usage) -> Turn {
+    let mut message = json!({"role": "assistant", "content": text, "refusal": null});
+    if text.is_empty() {
+        message["content"] = Value::Null;
+    }
+    let mut deltas = Vec::new();
+    if let Some(reasoning) = reasoning {
+        message["reasoning_content"] = reasoning.into();
+        deltas.push(json!({"reasoning_content": reasoning}));
+    }
+    deltas.extend(
+        text.split_inclusive(' ')
+            .filter(|word| !word.is_empty())
+            .map(|word| json!({"content": word})),
+    );
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.iter().map(whole_call).collect::<Vec<_>>().into();
+        deltas.extend(calls.iter().enumerate().flat_map(call_deltas));
+    }
+    Turn {
+        message,
+        deltas,
+        finish_reason: if calls.is_empty() { "stop" } else { "tool_calls" },
+        usage,
+        report: Report::AsAsked,
+    }
+}
+
 fn whole_call(call: &Call) -> Value {
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
 }
@@ -288,7 +367,7 @@ fn embeddings(request: &Value, model: &Value, dimensions: usize) -> Value {
 // === impl Answer, Frame ===
 
 impl Answer {
-    fn object(status: u16, object: &Value) -> Self {
+    pub(super) fn object(status: u16, object: &Value) -> Self {
         Self::bytes(status, object.to_string())
     }
 
@@ -301,7 +380,7 @@ impl Answer {
         }
     }
 
-    fn events(frames: Vec<Frame>) -> Self {
+    pub(super) fn events(frames: Vec<Frame>) -> Self {
         Self {
             status: 200,
             content_type: "text/event-stream",
@@ -328,21 +407,21 @@ impl Answer {
 }
 
 impl Frame {
-    fn content(bytes: impl Into<Bytes>) -> Self {
+    pub(super) fn content(bytes: impl Into<Bytes>) -> Self {
         Self {
             bytes: bytes.into(),
             part: Part::Content,
         }
     }
 
-    fn closing(bytes: Bytes) -> Self {
+    pub(super) fn closing(bytes: Bytes) -> Self {
         Self {
             bytes,
             part: Part::Closing,
         }
     }
 
-    fn done() -> Self {
+    pub(super) fn done() -> Self {
         Self::closing(Bytes::from_static(b"data: [DONE]\n\n"))
     }
 }

@@ -5,6 +5,7 @@ use super::{
     connection::Handle,
     openai::{self, Answer, Frame, Part},
     state::{Gate, RequestId, Shared},
+    vendors::{self, Vendor},
 };
 use axum::{
     body::{Body, to_bytes},
@@ -29,6 +30,7 @@ pub(super) async fn answer(
     let reply = shared
         .next_reply(&request)
         .unwrap_or_else(|| openai::usual_reply(&request));
+    let vendor = Vendor::of(&request.path);
     let mut presence = Presence {
         request: shared.record(request.clone()),
         shared: Arc::clone(&shared),
@@ -62,6 +64,7 @@ pub(super) async fn answer(
         gate: reply.gate.map(|name| shared.gate(&name)),
         connection,
         presence,
+        vendor,
     }));
     response
 }
@@ -148,6 +151,7 @@ struct Play {
     gate: Option<Gate>,
     connection: Handle,
     presence: Presence,
+    vendor: Vendor,
 }
 
 fn body(play: Play) -> impl stream::Stream<Item = io::Result<Bytes>> {
@@ -189,7 +193,7 @@ impl Play {
         }
         self.presence.over = true;
         match how {
-            Cut::ErrorEvent => Some(Ok(openai::error_event())),
+            Cut::ErrorEvent => Some(Ok(vendors::error_event(self.vendor))),
             Cut::End => None,
             Cut::Stall | Cut::Reset | Cut::Close => {
                 // The server writes out what it has when a body makes it wait.

@@ -60,6 +60,17 @@ pub enum Content {
         #[serde(default)]
         report: Report,
     },
+    /// Whatever a turn can have, in the wire that the path belongs to; the vendor refuses what its documentation forbids.
+    Says {
+        #[serde(default)]
+        reasoning: Option<String>,
+        #[serde(default)]
+        text: String,
+        #[serde(default)]
+        calls: Vec<Call>,
+        #[serde(default)]
+        usage: Usage,
+    },
     /// These bytes, split like this.
     Raw {
         status: u16,
@@ -185,6 +196,20 @@ impl Reply {
             text: text.into(),
             usage: Usage::default(),
             report: Report::default(),
+        })
+    }
+
+    /// A turn with reasoning, text and calls, each of which may be nothing.
+    #[must_use]
+    pub fn says<'a>(reasoning: Option<&str>, text: &str, calls: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        let Content::Tools { calls, .. } = Self::tools(calls).content else {
+            unreachable!("it was just made")
+        };
+        Self::new(Content::Says {
+            reasoning: reasoning.map(str::to_owned),
+            text: text.to_owned(),
+            calls,
+            usage: Usage::default(),
         })
     }
 
@@ -339,7 +364,9 @@ impl Reply {
     /// Of a chat or of tool calls; nothing else reports usage.
     #[must_use]
     pub fn usage(mut self, tokens: Usage) -> Self {
-        if let Content::Chat { usage, .. } | Content::Tools { usage, .. } = &mut self.content {
+        if let Content::Chat { usage, .. } | Content::Tools { usage, .. } | Content::Says { usage, .. } =
+            &mut self.content
+        {
             *usage = tokens;
         }
         self

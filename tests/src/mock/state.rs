@@ -1,6 +1,7 @@
 //! What one mock remembers: its scripts, its gates, and the requests that it saw.
 
 use super::Reply;
+use super::vendors::model_in;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::{Deserialize, Serialize};
@@ -97,8 +98,10 @@ impl Matcher {
     }
 
     fn matches(&self, request: &Recorded) -> bool {
-        self.model.as_ref().is_none_or(|model| request.json["model"] == *model)
-            && self.path.as_ref().is_none_or(|suffix| request.path.ends_with(suffix))
+        self.model.as_ref().is_none_or(|model| {
+            // Some vendors' paths say it.
+            model_in(&request.path).map_or_else(|| request.json["model"] == *model, |named| named == *model)
+        }) && self.path.as_ref().is_none_or(|suffix| request.path.ends_with(suffix))
     }
 
     fn specificity(&self) -> usize {

@@ -18,7 +18,7 @@ pub use dashboard::{Dashboard, KeyCounts, LogCounts, ProviderCounts, Range, Summ
 pub use error::{ApiError, ErrorBody, ErrorEnvelope};
 pub use explain::{Explained, WouldFail};
 pub use key::{Key, KeyState, NewKey, Scope, UpdateKey};
-pub use log::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Verdict};
+pub use log::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Note, Verdict};
 pub use model::{Model, ModelList};
 pub use session::{Gateway, Me, SessionCreated, StoreState};
 pub use target::{BreakerState, CredentialState, ModelLatency, QuotaUse, RouteInfo, RouteTarget, TargetState, Targets};

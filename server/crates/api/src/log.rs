@@ -39,6 +39,13 @@ pub struct LogRow {
     pub total_tokens: Option<u64>,
     pub cached_tokens: Option<u64>,
     pub reasoning_tokens: Option<u64>,
+    /// The part of the prompt that was written to the provider's cache.
+    #[serde(default)]
+    pub cache_write_tokens: Option<u64>,
+    #[serde(default)]
+    pub audio_prompt_tokens: Option<u64>,
+    #[serde(default)]
+    pub audio_completion_tokens: Option<u64>,
     /// The token counts are our estimate: the answer ended before the upstream reported usage.
     pub usage_estimated: bool,
     /// Absent: no price is known.
@@ -88,6 +95,18 @@ pub struct Verdict {
     pub until: Option<Timestamp>,
 }
 
+/// What a translation did to one field of the call, or of the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// `dropped`, `approximated`, `mapped` or `kept`.
+    pub fate: String,
+    /// As the caller's dialect names it: `logit_bias`, `tools[0].function.strict`.
+    pub field: String,
+    /// A sentence without its full stop: what it became, or why it is gone. May be empty for what was kept.
+    #[serde(default)]
+    pub why: String,
+}
+
 /// `GET /admin/logs/{id}`: the row, and what happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogDetail {
@@ -95,6 +114,9 @@ pub struct LogDetail {
     pub row: LogRow,
     pub attempts: Vec<Attempt>,
     pub verdicts: Vec<Verdict>,
+    /// In the order in which they were made. Empty when nothing was translated.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
 
 /// Query of `GET /admin/logs`. Empty values count as absent, so that a plain HTML form can send them.

@@ -7,6 +7,7 @@
 //! What a later version will do and this one does not is accepted where an existing file would carry it, and reported as
 //! an inert [`Notice`]: never silently.
 
+mod compatibility;
 mod inert;
 mod issue;
 mod providers;
@@ -17,8 +18,9 @@ mod strategy;
 mod targets;
 mod tree;
 
+pub use compatibility::OnUnsupported;
 pub use issue::Issue;
-pub use providers::{BUILT_IN, Credential, Price, Provider, ProviderKind, validate_url};
+pub use providers::{Aws, BUILT_IN, Credential, ExtraSurface, Price, Provider, ProviderKind, validate_url};
 pub use routes::{DEFAULT as DEFAULT_ROUTE, Place, Project, Route, To};
 pub use strategy::{Blend, Mode, Rule, Strategy, Unpriced, Variant};
 pub use targets::{Asking, Breaker, Concurrency, Retry, Reverify, Target};
@@ -36,6 +38,8 @@ pub struct Config {
     pub max_request_bytes: usize,
     /// Bounds a unary request with all its attempts; of a stream, the time until it starts.
     pub request_timeout: Option<Duration>,
+    /// What becomes of parameters that an upstream does not know.
+    pub on_unsupported: OnUnsupported,
     /// Every target that a route names, each once; those of the file's own list come first.
     pub targets: Vec<Target>,
     /// The first is the default: the file's own `strategy` and `targets`.
@@ -116,6 +120,7 @@ impl Config {
         Self {
             max_request_bytes: DEFAULT_MAX_REQUEST_BYTES,
             request_timeout: None,
+            on_unsupported: OnUnsupported::default(),
             routes: vec![Route {
                 name: DEFAULT_ROUTE.to_owned(),
                 model: None,
@@ -153,11 +158,13 @@ fn read(mut root: Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Conf
         projects,
     } = routing;
     aliases.check(&routes, faults);
+    let on_unsupported = compatibility::read(&mut root, faults);
     inert::read(&mut root, &targets, faults, notices);
     root.finish(faults);
     Config {
         max_request_bytes,
         request_timeout,
+        on_unsupported,
         targets,
         routes,
         projects,

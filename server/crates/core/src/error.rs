@@ -32,6 +32,8 @@ pub enum Kind {
     ModelNotFound,
     /// Its project may not use what would answer.
     NotAllowed,
+    /// It asks for something that a target's wire cannot express. Another's may.
+    Unsupported,
     // === the gateway's ===
     /// The request's own deadline passed.
     Deadline,
@@ -80,6 +82,7 @@ impl Kind {
             Self::RequestTooLarge => "request_too_large",
             Self::ModelNotFound => "model_not_found",
             Self::NotAllowed => "not_allowed",
+            Self::Unsupported => "unsupported",
             Self::Deadline => "gateway_timeout",
             Self::NoTarget => "no_target",
             Self::BreakerOpen => "breaker_open",
@@ -105,7 +108,11 @@ impl Kind {
     #[must_use]
     pub const fn source(self) -> Source {
         match self {
-            Self::InvalidRequest | Self::RequestTooLarge | Self::ModelNotFound | Self::NotAllowed => Source::Client,
+            Self::InvalidRequest
+            | Self::RequestTooLarge
+            | Self::ModelNotFound
+            | Self::NotAllowed
+            | Self::Unsupported => Source::Client,
             Self::Deadline
             | Self::NoTarget
             | Self::BreakerOpen
@@ -132,7 +139,8 @@ impl Kind {
     pub const fn retry(self) -> Retry {
         match self {
             Self::Connect | Self::Timeout | Self::Broken | Self::RateLimit | Self::ServerError => Retry::Same,
-            Self::ContextLength
+            Self::Unsupported
+            | Self::ContextLength
             | Self::BadAnswer
             | Self::Cut
             | Self::Quota
@@ -177,6 +185,8 @@ pub struct Error {
     pub param: Option<String>,
     /// The upstream's own code, such as `context_length_exceeded`.
     pub upstream_code: Option<String>,
+    /// Where callers know a failure by something more exact than its kind.
+    pub told_as: Option<Face>,
 }
 
 impl Error {
@@ -189,6 +199,7 @@ impl Error {
             retry_after: None,
             param: None,
             upstream_code: None,
+            told_as: None,
         }
     }
 
@@ -199,11 +210,15 @@ impl Error {
         const fn face(status: u16, kind: &'static str, code: &'static str) -> Face {
             Face { status, kind, code }
         }
+        if let Some(face) = self.told_as {
+            return face;
+        }
         match self.kind {
             Kind::InvalidRequest => face(400, "invalid_request_error", "invalid_request"),
             Kind::RequestTooLarge => face(413, "invalid_request_error", "request_too_large"),
             Kind::ModelNotFound | Kind::NotFound => face(404, "invalid_request_error", "model_not_found"),
             Kind::NotAllowed => face(403, "permission_error", "target_not_allowed"),
+            Kind::Unsupported => face(400, "invalid_request_error", "unsupported_parameter"),
             Kind::Deadline => face(504, "timeout_error", "gateway_timeout"),
             Kind::NoTarget | Kind::BreakerOpen => face(503, "server_error", "upstream_unavailable"),
             Kind::Saturated => face(429, "rate_limit_error", "provider_saturated"),
@@ -222,6 +237,13 @@ impl Error {
             }
             Kind::Cut => face(502, "upstream_error", "stream_error"),
         }
+    }
+
+    /// The same, told to callers in these words.
+    #[must_use]
+    pub const fn told_as(mut self, status: u16, kind: &'static str, code: &'static str) -> Self {
+        self.told_as = Some(Face { status, kind, code });
+        self
     }
 
     #[must_use]

@@ -12,8 +12,17 @@ pub struct Usage {
     pub total: Option<u64>,
     /// The part of `prompt` that the provider's cache answered.
     pub cached: Option<u64>,
+    /// The part of `prompt` that was written to the provider's cache.
+    #[serde(default)]
+    pub cache_write: Option<u64>,
+    /// The part of `prompt` that was audio.
+    #[serde(default)]
+    pub audio_prompt: Option<u64>,
     /// The part of `completion` that was reasoning.
     pub reasoning: Option<u64>,
+    /// The part of `completion` that was audio.
+    #[serde(default)]
+    pub audio_completion: Option<u64>,
     /// Counted by us from the text that passed, because the upstream's report never came.
     pub estimated: bool,
 }

@@ -11,15 +11,18 @@ use crate::ports::Records;
 use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
 use crate::request::{Attribution, Request};
 use crate::snapshot::{Snapshot, Target};
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use switchyard_core::config::OnUnsupported;
 use switchyard_core::error::{Error, Kind, Source};
 use switchyard_core::redact::redact;
 use switchyard_core::routing::{Leg, TargetId};
 use switchyard_core::usage::Usage;
-use switchyard_providers::Call;
+use switchyard_providers::notes::{Fate as NoteFate, Notes};
+use switchyard_providers::{Call, Encoded};
 
 /// Longest message of an upstream that is passed on, and longest code or field name, in characters.
 const LONGEST_MESSAGE: usize = 2_000;
@@ -40,6 +43,8 @@ pub(crate) struct Ledger {
     /// The head of a stream has gone out.
     streaming: bool,
     closed: bool,
+    /// Of the attempt that is under way, or was the last.
+    notes: Option<Box<Notes>>,
     /// The call that is under way. Dropped with the ledger, it gives back what it holds.
     pass: Option<Pass>,
 }
@@ -118,6 +123,7 @@ impl Ledger {
             waited,
             streaming: false,
             closed: false,
+            notes: None,
             pass: None,
         })
     }
@@ -133,6 +139,15 @@ impl Ledger {
     pub(crate) fn call_read(&mut self, call: &Call) {
         self.record.model.clone_from(&call.model);
         self.record.stream = call.stream;
+    }
+
+    /// What is asked for is no surface.
+    pub(crate) fn is_surface(&mut self, word: &'static str) {
+        self.record.surface = word.into();
+    }
+
+    pub(crate) fn asked_for(&mut self, model: &str) {
+        model.clone_into(&mut self.record.model);
     }
 
     /// The order is known, and why the others are not in it.
@@ -202,6 +217,35 @@ impl Ledger {
             began: now(),
             after: self.since_arrival(),
         }
+    }
+
+    /// Takes the notes of an attempt's translation, and gives back what is to be sent.
+    pub(crate) fn translated(&mut self, encoded: Encoded, policy: OnUnsupported) -> http::Request<Bytes> {
+        let Encoded { request, notes } = encoded;
+        self.notes = None;
+        if notes.is_empty() {
+            return request;
+        }
+        if policy == OnUnsupported::Warn && notes.count(NoteFate::Dropped) > 0 {
+            let dropped = notes.list().iter().filter(|note| note.fate == NoteFate::Dropped);
+            tracing::warn!(
+                request.id = &*self.record.request_id,
+                target.name = self.record.target.as_deref(),
+                fields = dropped.map(|note| &*note.field).collect::<Vec<_>>().join(", "),
+                "the upstream does not know everything that was asked for, and got the rest"
+            );
+        }
+        self.notes = Some(Box::new(notes));
+        request
+    }
+
+    /// What was lost so far, there and back.
+    pub(crate) fn noted(&mut self, of_answer: Option<&Notes>) -> Option<Box<Notes>> {
+        if let Some(more) = of_answer.filter(|more| !more.is_empty()) {
+            let notes = self.notes.get_or_insert_default();
+            notes.append(more.clone());
+        }
+        self.notes.clone()
     }
 
     /// The upstream answered with a head.
@@ -292,8 +336,20 @@ impl Ledger {
 
     /// The answer is whole.
     pub(crate) fn close_complete(&mut self, usage: Usage) {
+        self.close_answered(200, usage);
+    }
+
+    /// An upstream's refusal was passed on as it came.
+    pub(crate) fn close_relayed(&mut self, status: u16, error: &Error) {
+        self.record.status = status;
+        self.fail_with(error);
+        self.close(Outcome::Error);
+    }
+
+    /// The answer is whole, with a status that is some success.
+    pub(crate) fn close_answered(&mut self, status: u16, usage: Usage) {
         self.record.usage = usage;
-        self.record.status = 200;
+        self.record.status = status;
         if let Some(pass) = self.pass.take() {
             pass.complete(tokens(usage));
         }
@@ -358,6 +414,9 @@ impl Ledger {
         self.record.outcome = outcome;
         self.record.duration_us = micros(self.since_arrival());
         self.record.verdicts = self.verdicts();
+        if let Some(notes) = self.notes.take() {
+            self.record.notes = notes.list().to_vec();
+        }
         self.sink.push(std::mem::take(&mut self.record));
     }
 

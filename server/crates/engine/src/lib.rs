@@ -10,6 +10,7 @@
 //!
 //! The engine knows no HTTP server and no database. What it needs of the world stands in [`ports`].
 
+mod built_in;
 pub mod demo;
 mod explain;
 mod ledger;
@@ -20,13 +21,17 @@ mod plan;
 pub mod ports;
 pub mod record;
 mod request;
+mod site;
 mod snapshot;
+mod thread;
 mod view;
 mod watch;
 
 pub use explain::Explanation;
 pub use models::ListedModel;
-pub use pipeline::Engine;
+pub use pipeline::{Engine, Foreign, Passed};
 pub use request::{Answer, Attribution, Body, Caller, Failure, Piece, Request};
-pub use snapshot::{BuildError, Parts, Snapshot};
+pub use site::{GoogleTokens, NoGoogleTokens};
+pub use snapshot::{BuildError, Capability, Parts, Snapshot};
+pub use thread::{Answered, NativeOnly, Thread};
 pub use view::{Callable, Circuit, CredentialView, RouteView, RoutedView, Standing, TargetView, TargetsView};

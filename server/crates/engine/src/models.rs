@@ -51,9 +51,33 @@ pub struct ListedModel {
     pub owned_by: String,
 }
 
+/// A listing as OpenAI and Anthropic write it, or as Google and Cohere do.
 #[derive(Deserialize)]
-struct Listing {
-    data: Vec<ListedModel>,
+#[serde(untagged)]
+enum Listing {
+    Ids { data: Vec<ListedModel> },
+    Names { models: Vec<NamedModel> },
+}
+
+#[derive(Deserialize)]
+struct NamedModel {
+    name: String,
+}
+
+impl Listing {
+    fn into_models(self) -> Vec<ListedModel> {
+        match self {
+            Self::Ids { data } => data,
+            Self::Names { models } => models
+                .into_iter()
+                .map(|model| ListedModel {
+                    id: model.name.strip_prefix("models/").unwrap_or(&model.name).to_owned(),
+                    created: 0,
+                    owned_by: String::new(),
+                })
+                .collect(),
+        }
+    }
 }
 
 impl Snapshot {
@@ -224,7 +248,7 @@ impl Target {
         let listing: Listing = serde_json::from_slice(&body).ok()?;
         Some(
             listing
-                .data
+                .into_models()
                 .into_iter()
                 .map(|model| ListedModel {
                     owned_by: self.provider.to_string(),

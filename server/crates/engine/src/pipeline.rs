@@ -1,8 +1,11 @@
 //! Admit, resolve, plan, attempt, finish.
 
 mod attempt;
+mod foreign;
 mod heartbeat;
 mod relay;
+
+pub use foreign::{Foreign, Passed};
 
 use crate::explain::{Explanation, explain};
 use crate::ledger::{Ledger, Shared};
@@ -10,16 +13,18 @@ use crate::plan::{Asked, Plan, plan};
 use crate::ports::{Clock, Records};
 use crate::request::{Answer, Failure, Request};
 use crate::snapshot::Snapshot;
+use crate::thread::Thread;
 use crate::view::{Callable, TargetsView, callable, view};
 use crate::watch;
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use switchyard_core::error::Error;
-use switchyard_providers::Call;
+use switchyard_providers::{Call, Origin};
 use tokio::time::Instant;
 
 /// A body of more bytes is read off the core.
@@ -65,6 +70,13 @@ struct Run {
     snapshot: Arc<Snapshot>,
     ledger: Box<Ledger>,
     call: Call,
+    /// The same as it came, where `call` has what was said before in it; or the other way round, once they have changed places.
+    other: Option<Call>,
+    /// What is in hand is the one as it came.
+    as_it_came: bool,
+    /// The target that made the earlier answer does not have it any more.
+    forgotten: bool,
+    thread: Option<Arc<Thread>>,
     headers: HeaderMap,
     /// Of a unary request, for all of it; of a stream, for its start.
     deadline: Option<Instant>,
@@ -113,7 +125,8 @@ impl Engine {
     /// Reads the call and makes its plan: here, or on a thread of its own where that may take a while. Other requests live
     /// on this core.
     async fn prepare(&self, request: Request, snapshot: &Arc<Snapshot>) -> (Request, Prepared) {
-        if request.body.len() > LARGE {
+        let merged = request.thread.as_ref().and_then(|thread| thread.merged.as_ref());
+        if request.body.len().max(merged.map_or(0, Bytes::len)) > LARGE {
             return Box::pin(prepare_aside(request, Arc::clone(snapshot), Arc::clone(&self.clock))).await;
         }
         let prepared = prepare(&request, snapshot, self.clock.as_ref());
@@ -181,7 +194,7 @@ impl Engine {
         request: Request,
         prepared: Prepared,
     ) -> Result<(Option<Arc<Shared>>, Attempts), Box<Failure>> {
-        let (call, plan) = prepared.map_err(|error| Box::new(fail(&mut ledger, error)))?;
+        let (call, plan, other) = prepared.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.call_read(&call);
         let plan = plan.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.planned(&plan);
@@ -193,6 +206,10 @@ impl Engine {
             snapshot,
             ledger,
             call,
+            other,
+            as_it_came: false,
+            forgotten: false,
+            thread: request.thread,
             headers: request.headers,
             deadline,
             clock: Arc::clone(&self.clock),
@@ -202,19 +219,29 @@ impl Engine {
     }
 }
 
-/// A call that was read, and its plan if what it says about routing makes sense.
-type Prepared = Result<(Call, Result<Plan, Error>), Error>;
+/// A call that was read, and its plan if what it says about routing makes sense; and the call as it came, if that is another.
+type Prepared = Result<(Call, Result<Plan, Error>, Option<Call>), Error>;
 
 fn prepare(request: &Request, snapshot: &Snapshot, clock: &dyn Clock) -> Prepared {
-    let call = Call::parse(request.surface, request.body.clone())?;
+    let thread = request.thread.as_deref();
+    let origin = Origin {
+        id: Arc::clone(thread.map_or(&request.id, |thread| &thread.name)),
+        at: request.arrived_at_ms.div_euclid(1000),
+    };
+    let read = |body: &Bytes| Call::read(request.surface, body.clone(), request.path.clone(), origin.clone());
+    let (call, other) = match thread.and_then(|thread| thread.merged.as_ref()) {
+        Some(merged) => (read(merged)?, Some(read(&request.body)?)),
+        None => (read(&request.body)?, None),
+    };
     let asked = Asked {
         id: &request.id,
         caller: &request.caller,
         headers: &request.headers,
         call: &call,
+        thread,
     };
     let plan = plan(snapshot, &asked, clock);
-    Ok((call, plan))
+    Ok((call, plan, other))
 }
 
 async fn prepare_aside(request: Request, snapshot: Arc<Snapshot>, clock: Arc<dyn Clock>) -> (Request, Prepared) {

@@ -10,6 +10,7 @@ use crate::live::{Hindered, now, wall_ms};
 use crate::ports::Clock;
 use crate::request::Caller;
 use crate::snapshot::{Snapshot, Target};
+use crate::thread::{NativeOnly, Thread};
 use asked::{Headers, SESSION_HEADER, USER_HEADER, identity, known_project, metadata, only_of, project_only, route_of};
 use http::HeaderMap;
 use rand::{Rng, RngCore};
@@ -22,7 +23,7 @@ use switchyard_core::catalog::{Work, WorkKind};
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::health::Health;
 use switchyard_core::routing::{self, Facts, LeftOut, Leg, RouteId, Serves, TargetId, World};
-use switchyard_providers::{Call, Surface};
+use switchyard_providers::{Call, Task};
 
 /// When to try again where that may be at any moment.
 const SOON: Duration = Duration::from_secs(1);
@@ -35,6 +36,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) call: &'a Call,
+    pub(crate) thread: Option<&'a Thread>,
 }
 
 /// What will be tried, first to last, and what became of the other targets.
@@ -75,6 +77,16 @@ impl From<String> for Reason {
             until_ms: None,
         }
     }
+}
+
+/// The targets that a request may go to, by position, as its headers and its project say; each list leaves out more.
+///
+/// # Errors
+/// When what it says makes no sense.
+pub(crate) fn may_ask(snapshot: &Snapshot, headers: &HeaderMap, caller: &Caller) -> Result<Vec<Vec<bool>>, Error> {
+    known_project(snapshot, caller)?;
+    let lists = [only_of(snapshot, headers)?, project_only(snapshot, caller)];
+    Ok(lists.into_iter().flatten().collect())
 }
 
 /// Makes the plan of a request.
@@ -164,6 +176,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
     let moment = Moment {
         snapshot,
         call: asked.call,
+        native_only: asked.thread.and_then(|thread| thread.native_only.as_ref()),
         estimate: &estimate,
         clock,
         now,
@@ -171,6 +184,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
     sift(&mut plan, order.legs, &moment);
     if let Some(willing) = plan.legs.get_mut(..plan.willing) {
         ramp_up(willing, snapshot, now, &mut dice);
+        go_on(willing, snapshot, asked.thread);
     }
     Ok(plan)
 }
@@ -179,6 +193,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
 struct Moment<'a> {
     snapshot: &'a Snapshot,
     call: &'a Call,
+    native_only: Option<&'a NativeOnly>,
     /// Of the prompt's tokens; made once, and only if somebody asks.
     estimate: &'a dyn Deref<Target = u64>,
     clock: &'a dyn Clock,
@@ -195,6 +210,7 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
     let mut reasons: Vec<String> = Vec::new();
     let mut out_of_quota: Vec<Option<Instant>> = Vec::new();
     let mut too_small_for_all = true;
+    let mut foreign = false;
     for leg in legs {
         let Some(target) = snapshot.targets.get(leg.target.0) else {
             continue;
@@ -204,7 +220,17 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
                 too_small_for_all = false;
                 Some(reason.clone())
             }
-            Ok(_) => too_small(target, &leg, moment),
+            Ok(link) if !link.takes(moment.call.surface) => {
+                too_small_for_all = false;
+                Some(format!("its wire has no {}", moment.call.surface.as_str()))
+            }
+            Ok(link) => match moment.native_only.filter(|_| !link.speaks(moment.call.surface)) {
+                Some(only) => {
+                    (too_small_for_all, foreign) = (false, true);
+                    Some(only.why.clone().into_owned())
+                }
+                None => too_small(target, &leg, moment),
+            },
         };
         if let Some(text) = fixed {
             reasons.push(format!("{}: {text}", target.name));
@@ -243,11 +269,15 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
             true if too_small_for_all => Kind::ContextLength,
             true => Kind::NoTarget,
         };
+        let only = moment.native_only.filter(|_| foreign && out_of_quota.is_empty());
         let until = out_of_quota.into_iter().flatten().min();
         plan.error = Some(Error {
             retry_after: wait(until),
             ..Error::new(kind, message)
         });
+        if let Some(only) = only {
+            plan.error = Some(only.error.clone());
+        }
         return;
     }
     let refuses = |kind: Hindered| matches!(kind, Hindered::Open | Hindered::Saturated);
@@ -278,6 +308,24 @@ fn ramp_up(legs: &mut [Leg], snapshot: &Snapshot, now: Instant, dice: &mut dyn R
     legs.sort_by_cached_key(|leg| steps_back(leg).unwrap_or(false));
 }
 
+/// Whoever has what was said before is asked first.
+fn go_on(legs: &mut [Leg], snapshot: &Snapshot, thread: Option<&Thread>) {
+    let Some(name) = thread.and_then(|thread| thread.target.as_deref()) else {
+        return;
+    };
+    let is_it = |leg: &Leg| {
+        snapshot
+            .targets
+            .get(leg.target.0)
+            .is_some_and(|target| *target.name == *name)
+    };
+    if let Some(at) = legs.iter().position(is_it)
+        && let Some(until) = legs.get_mut(..=at)
+    {
+        until.rotate_right(1);
+    }
+}
+
 /// Whether the prompt is surely too long for the model's window.
 fn too_small(target: &Target, leg: &Leg, moment: &Moment<'_>) -> Option<String> {
     let window = target.facts(&leg.model)?.context_window?;
@@ -299,9 +347,9 @@ fn too_small(target: &Target, leg: &Leg, moment: &Moment<'_>) -> Option<String> 
 fn work(call: &Call, exact: impl Fn() -> Option<u64>) -> Work {
     let roughly = || u64::try_from(call.prompt_bytes / 4 + 1).unwrap_or(u64::MAX);
     Work {
-        kind: match call.surface {
-            Surface::Chat => WorkKind::Chat,
-            Surface::Embeddings => WorkKind::Embeddings,
+        kind: match call.surface.task() {
+            Task::Converse | Task::Count => WorkKind::Chat,
+            Task::Embed => WorkKind::Embeddings,
         },
         input_tokens: exact().unwrap_or_else(roughly),
         output_tokens: call.max_output,

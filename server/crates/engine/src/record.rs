@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use switchyard_core::usage::Usage;
+pub use switchyard_providers::notes::{Fate, Note};
 
 /// How a request ended, seen from the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,6 +92,9 @@ pub struct RequestRecord {
     pub simulated: bool,
     pub attempts: Vec<AttemptRecord>,
     pub verdicts: Vec<Verdict>,
+    /// What became of the fields of a call that was translated; of the attempt that answered, or was the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
 }
 
 /// One call to an upstream.

@@ -1,12 +1,14 @@
 //! What goes into the pipeline and what comes out.
 
+use crate::thread::Thread;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switchyard_core::error::Error;
-use switchyard_providers::Surface;
+use switchyard_providers::notes::Notes;
+use switchyard_providers::{FromPath, Surface};
 
 /// A request that has passed authentication.
 #[derive(Debug)]
@@ -20,9 +22,13 @@ pub struct Request {
     pub upload: Duration,
     pub caller: Arc<Caller>,
     pub surface: Surface,
+    /// What the path says, where a dialect puts it there.
+    pub path: Option<FromPath>,
     /// The client's; an allow-list of them goes up.
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// What is known of the conversation, where callers leave that to the gateway.
+    pub thread: Option<Arc<Thread>>,
 }
 
 /// On whose account a request runs.
@@ -56,6 +62,8 @@ pub struct Answer {
     pub waited: Duration,
     /// Those of the upstream's headers that come back.
     pub headers: HeaderMap,
+    /// What was lost on the way there, and of a whole answer on the way back. Nothing where nothing was translated.
+    pub notes: Option<Box<Notes>>,
     pub body: Body,
 }
 

@@ -6,26 +6,24 @@
 //! What changes while it runs stands in [`Live`], which a new snapshot takes over from the one before for every target
 //! whose own block did not change.
 
-use crate::demo::{self, DemoTransport};
+use crate::built_in;
+use crate::demo::DemoTransport;
 use crate::live::Live;
 use crate::models::{Discovered, Listed};
 use crate::ports::Transport;
+use crate::site::{GoogleTokens, Key, Other, Site};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use switchyard_core::catalog::{self, Vendor, Work};
 use switchyard_core::config::{
-    self, Asking, BUILT_IN, Config, Credential, Price, Project, Provider, ProviderKind, Route, To,
+    self, Asking, BUILT_IN, Config, OnUnsupported, Price, Project, Provider, ProviderKind, Route, To,
 };
-use switchyard_core::env::{Env, Template};
+use switchyard_core::env::Env;
 use switchyard_core::routing::{Leg, RouteId, Router, Serves};
 use switchyard_core::secret::Secret;
-use switchyard_providers::{Wire, openai::OpenAi};
-
-/// Where an OpenAI account is reached unless `OPENAI_BASE_URL` says otherwise.
-const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
-/// Never looked up: the demo provider answers in this process.
-const DEMO_BASE_URL: &str = "http://demo.invalid/v1";
+use switchyard_providers::params::WireKind;
+use switchyard_providers::{Surface, Takes, Wire};
 
 pub struct Snapshot {
     pub(crate) router: Router,
@@ -35,6 +33,7 @@ pub struct Snapshot {
     pub(crate) targets: Vec<Target>,
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
+    pub(crate) on_unsupported: OnUnsupported,
     /// A quota needs the prompt's tokens before a call is made.
     pub(crate) counts_tokens: bool,
     /// `GET /v1/models`, as of a moment.
@@ -87,12 +86,27 @@ pub struct Parts<'a> {
     pub env: &'a dyn Env,
     pub transport: Arc<dyn Transport>,
     pub demo: Arc<DemoTransport>,
+    pub google: &'a dyn GoogleTokens,
+}
+
+/// What one provider can be asked for.
+#[derive(Clone, Debug)]
+pub struct Capability {
+    pub provider: Arc<str>,
+    pub wire: WireKind,
+    pub surfaces: [(Surface, Takes); Surface::ALL.len()],
 }
 
 /// A configuration that cannot come to life in this environment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BuildError(String);
+
+impl BuildError {
+    pub(crate) const fn new(message: String) -> Self {
+        Self(message)
+    }
+}
 
 impl Snapshot {
     /// Uses the configuration, or what the environment offers when there is none. From `earlier` it takes over what was
@@ -105,8 +119,11 @@ impl Snapshot {
         let config = if let Some(config) = config {
             config
         } else {
-            let has_openai = parts.env.get("OPENAI_API_KEY").is_some_and(|key| !key.is_empty());
-            implicit = Config::implicit([if has_openai { "openai" } else { "demo" }]);
+            let mut there = built_in::offered(parts.env);
+            if there.is_empty() {
+                there.push("demo");
+            }
+            implicit = Config::implicit(there);
             &implicit
         };
         let targets: Vec<Target> = config
@@ -126,6 +143,7 @@ impl Snapshot {
             targets,
             aliases: config.aliases.clone(),
             request_timeout: config.request_timeout,
+            on_unsupported: config.on_unsupported,
             counts_tokens,
             listed: Listed::default(),
             max_request_bytes: config.max_request_bytes,
@@ -148,6 +166,26 @@ impl Snapshot {
     #[must_use]
     pub fn takes_project(&self, name: &str) -> bool {
         self.projects.is_empty() || self.projects.contains_key(name)
+    }
+
+    /// What the providers of the targets can be asked for, each once: those that can be called at all.
+    #[must_use]
+    pub fn capabilities(&self) -> Vec<Capability> {
+        let mut all: Vec<Capability> = Vec::new();
+        for target in &self.targets {
+            let Some(access) = target.link.as_ref().ok().and_then(|link| link.accesses.first()) else {
+                continue;
+            };
+            if all.iter().any(|known| known.provider == target.provider) {
+                continue;
+            }
+            all.push(Capability {
+                provider: Arc::clone(&target.provider),
+                wire: access.wire.kind(),
+                surfaces: Surface::ALL.map(|surface| (surface, access.wire.takes(surface))),
+            });
+        }
+        all
     }
 
     /// Every route's name, the default first.
@@ -203,13 +241,13 @@ impl Target {
         parts: &Parts<'_>,
         earlier: Option<&Self>,
     ) -> Result<Self, BuildError> {
-        let built_in;
+        let from_env;
         let id = &target.virtual_key;
         let provider = match config.providers.iter().find(|provider| provider.id == *id) {
             Some(provider) => Some(provider),
             None if BUILT_IN.contains(&id.as_str()) => {
-                built_in = built_in_provider(id, parts.env);
-                Some(&built_in)
+                from_env = built_in::provider(id, parts.env);
+                Some(&from_env)
             }
             None => None,
         };
@@ -276,69 +314,37 @@ impl Target {
     }
 }
 
-fn built_in_provider(id: &str, env: &dyn Env) -> Provider {
-    let plain = |kind, base_url, credentials, models| Provider {
-        id: id.to_owned(),
-        kind,
-        base_url,
-        credentials,
-        models,
-        headers: Vec::new(),
-        catalog: id.to_owned(),
-        prices: BTreeMap::new(),
-    };
-    if id == "demo" {
-        let models = demo::MODELS.iter().map(|model| (*model).to_owned()).collect();
-        return plain(ProviderKind::Demo, None, Vec::new(), models);
-    }
-    let base_url = env
-        .get("OPENAI_BASE_URL")
-        .filter(|url| !url.is_empty())
-        .unwrap_or_else(|| OPENAI_BASE_URL.to_owned());
-    let key = Credential::only(Template::new("${OPENAI_API_KEY}"));
-    plain(
-        ProviderKind::OpenAi,
-        Some(Template::new(base_url)),
-        vec![key],
-        Vec::new(),
-    )
-}
-
 impl Link {
+    /// Whether calls of a surface can reach it at all. All of a provider's credentials speak the same wire.
+    /// Whether it speaks the surface's dialect itself.
+    pub(crate) fn speaks(&self, surface: Surface) -> bool {
+        self.accesses
+            .iter()
+            .all(|access| access.wire.takes(surface) == Takes::Native)
+    }
+
+    pub(crate) fn takes(&self, surface: Surface) -> bool {
+        self.accesses
+            .iter()
+            .all(|access| access.wire.takes(surface) != Takes::Not)
+    }
+
     fn build(provider: &Provider, parts: &Parts<'_>) -> Result<Result<Self, String>, BuildError> {
-        let missing = |name: String| format!("{name} is not set");
+        let site = match Site::of(provider, parts)? {
+            Ok(site) => site,
+            Err(reason) => return Ok(Err(reason)),
+        };
         if provider.kind == ProviderKind::Demo {
-            let wire = OpenAi::new(DEMO_BASE_URL, None, &[]).map_err(|error| BuildError(error.to_string()))?;
-            let transport: Arc<dyn Transport> = parts.demo.clone();
             return Ok(Ok(Self {
-                transport,
-                accesses: vec![Access::open(Box::new(wire))],
+                transport: parts.demo.clone(),
+                accesses: vec![Access::open(site.speak(Key::None)?)],
                 missing: Vec::new(),
                 secrets: Vec::new(),
             }));
         }
-        let resolve = |template: &Template| template.resolve(parts.env).map_err(missing);
-        let base_url = match provider.base_url.as_ref().map(resolve).transpose() {
-            Ok(url) => url.unwrap_or_default(),
-            Err(reason) => return Ok(Err(reason)),
-        };
-        config::validate_url(&base_url)
-            .map_err(|message| BuildError(format!("provider {}: its base URL {message}", provider.id)))?;
-        let mut headers = Vec::new();
-        for (name, value) in &provider.headers {
-            match resolve(value) {
-                Ok(value) => headers.push((name.clone(), value)),
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        let speak = |key: Option<&Secret>| {
-            OpenAi::new(&base_url, key, &headers)
-                .map(|wire| -> Box<dyn Wire> { Box::new(wire) })
-                .map_err(|error| BuildError(format!("provider {}: {error}", provider.id)))
-        };
         let (mut accesses, mut absent, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
         for credential in &provider.credentials {
-            let key = match resolve(&credential.api_key) {
+            let key = match site.resolve(&credential.api_key) {
                 Ok(key) if key.is_empty() => Err("its API key is empty".to_owned()),
                 other => other,
             };
@@ -348,7 +354,7 @@ impl Link {
                     accesses.push(Access {
                         id: Some(credential.id.clone()),
                         weight: credential.weight,
-                        wire: speak(Some(&key))?,
+                        wire: site.speak(Key::Api(&key))?,
                     });
                     secrets.push(key);
                 }
@@ -359,10 +365,16 @@ impl Link {
             if let Some((_, reason)) = absent.into_iter().next() {
                 return Ok(Err(reason));
             }
-            accesses.push(Access::open(speak(None)?));
+            match site.other_credential() {
+                Ok(key) => {
+                    accesses.push(Access::open(site.speak(key.as_ref().map_or(Key::None, Key::Other))?));
+                    secrets.extend(key.map(Other::into_secrets).unwrap_or_default());
+                }
+                Err(reason) => return Ok(Err(reason)),
+            }
             absent = Vec::new();
         }
-        secrets.extend(headers.iter().map(|(_, value)| Secret::new(value.clone())));
+        secrets.extend(site.headers.iter().map(|(_, value)| Secret::new(value.clone())));
         Ok(Ok(Self {
             transport: Arc::clone(&parts.transport),
             accesses,

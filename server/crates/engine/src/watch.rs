@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures_util::stream::StreamExt;
 use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
-use std::time::Duration;
-use switchyard_core::config::Reverify;
-use switchyard_providers::{Call, Surface};
+use std::time::{Duration, SystemTime};
+use switchyard_core::config::{OnUnsupported, Reverify};
+use switchyard_providers::{Call, Surface, Terms};
 use tokio::time::{sleep, timeout};
 
 /// How often it is looked what is due.
@@ -113,7 +113,15 @@ async fn ask(link: &Link, access: &Access, how: &Reverify) -> Option<StatusCode>
                 "max_tokens": 1,
             });
             let call = Call::parse(Surface::Chat, Bytes::from(body.to_string())).ok()?;
-            access.wire.encode(&call, model, &HeaderMap::new()).ok()?
+            let terms = Terms {
+                now: SystemTime::now(),
+                on_unsupported: OnUnsupported::Drop,
+            };
+            access
+                .wire
+                .encode(&call, model, &HeaderMap::new(), &terms)
+                .ok()?
+                .request
         }
     };
     let probe = async {

@@ -43,8 +43,14 @@ fn text(value: Option<serde_json::Value>) -> Option<String> {
 
 const CONTEXT_CODE: &str = "context_length_exceeded";
 
-/// Codes and types that say that the prompt does not fit. The last one is llama.cpp's.
-const CONTEXT_WORDS: &[&str] = &[CONTEXT_CODE, "exceed_context_size_error"];
+/// Codes and types that say that the prompt does not fit.
+const CONTEXT_WORDS: &[&str] = &[
+    CONTEXT_CODE,
+    // llama.cpp.
+    "exceed_context_size_error",
+    // Anthropic, of a body that has too many bytes.
+    "request_too_large",
+];
 
 /// The account is out of money or allowance: asking again soon does not help, another account may.
 const QUOTA_WORDS: &[&str] = &[
@@ -202,8 +208,7 @@ impl Said {
     pub(crate) fn into_error(self, status: Option<u16>) -> Error {
         let kind = match self.meaning() {
             Some(meaning) => meaning.kind,
-            None if self.kind.as_deref() == Some("invalid_request_error") => Kind::Refused,
-            None => Kind::ServerError,
+            None => self.kind.as_deref().map_or(Kind::ServerError, kind_of_word),
         };
         let message = self
             .message
@@ -219,6 +224,18 @@ impl Said {
             upstream_code: self.code.or(self.kind),
             ..Error::new(kind, message)
         }
+    }
+}
+
+/// What a type means where no status says it.
+fn kind_of_word(word: &str) -> Kind {
+    match word {
+        "invalid_request_error" => Kind::Refused,
+        // Anthropic.
+        "authentication_error" | "permission_error" => Kind::Auth,
+        "not_found_error" => Kind::NotFound,
+        "timeout_error" => Kind::Timeout,
+        _ => Kind::ServerError,
     }
 }
 

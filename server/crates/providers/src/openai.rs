@@ -1,19 +1,32 @@
-//! OpenAI's wire: chat completions and embeddings. Hundreds of upstreams speak it, each with its own accent.
+//! OpenAI's wire: chat completions, embeddings, and where the upstream has them completions and Responses. Hundreds of upstreams
+//! speak it, each with its own accent.
 
+mod chat;
+mod completions;
+pub(crate) mod embeddings;
+pub(crate) mod responses;
 mod stream;
 
 use crate::call::StreamOptions;
 use crate::failure::{Said, classify};
 use crate::json::{quoted, splice};
+use crate::notes::Notes;
+use crate::params::WireKind;
+use crate::relay::Relay;
+use crate::site::{self, Unusable, accepting, own_headers, secret_value};
 use crate::skim::{Skim, Span, Written, Wrong};
-use crate::{Call, Reply, StreamDecoder, Surface, Wire};
+use crate::{Call, Encoded, Reply, StreamDecoder, Surface, Takes, Task, Terms, Wire, translate};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use std::mem;
 use std::time::SystemTime;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::secret::Secret;
 use switchyard_core::usage::Usage;
+
+pub(crate) use chat::Chat;
+pub(crate) use completions::Completions;
+pub(crate) use responses::Responses;
 
 /// The client's headers that go up. Everything else stays here: credentials and cookies above all.
 const CLIENT_HEADERS: [HeaderName; 3] = [
@@ -24,62 +37,82 @@ const CLIENT_HEADERS: [HeaderName; 3] = [
 
 /// What is the same in every request is made once: the addresses, and all headers that are not the client's.
 pub struct OpenAi {
+    /// The API's, without a slash at its end.
+    root: String,
     chat: Option<Uri>,
+    completions: Option<Uri>,
     embeddings: Option<Uri>,
+    responses: Option<Uri>,
     models: Option<Uri>,
+    /// Surfaces that the upstream has itself, besides chat and embeddings.
+    serves: Vec<Surface>,
     /// `Bearer …` and the operator's own, marked sensitive.
     headers: HeaderMap,
     headers_for_answers: HeaderMap,
     headers_for_streams: HeaderMap,
 }
 
-/// A setting that cannot become a request.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("{0}")]
-pub struct Unusable(String);
-
 impl OpenAi {
     /// # Errors
     /// When the credential or a header holds a character that no header may hold.
     pub fn new(base_url: &str, key: Option<&Secret>, headers: &[(String, String)]) -> Result<Self, Unusable> {
-        let authorization = key
-            .map(|key| {
-                let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
-                    .map_err(|_| Unusable("the credential holds a character that no header may hold".to_owned()))?;
-                value.set_sensitive(true);
-                Ok(value)
-            })
-            .transpose()?;
         let mut own = HeaderMap::new();
-        own.extend(authorization.map(|authorization| (header::AUTHORIZATION, authorization)));
-        for (name, value) in headers {
-            let unusable = || {
-                Unusable(format!(
-                    "header \"{name}\" cannot be sent: wrong characters in its name or value"
-                ))
-            };
-            let name_parsed: HeaderName = name.parse().map_err(|_| unusable())?;
-            let mut value: HeaderValue = value.parse().map_err(|_| unusable())?;
-            value.set_sensitive(true);
-            own.insert(name_parsed, value);
+        if let Some(key) = key {
+            own.insert(header::AUTHORIZATION, secret_value("Bearer ", key)?);
         }
+        own.extend(own_headers(headers)?);
         let base_url = base_url.trim_end_matches('/');
         let address = |path: &str| format!("{base_url}{path}").parse().ok();
-        let accepting = |accept| {
-            let mut headers = own.clone();
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
-            headers
-        };
         Ok(Self {
+            root: base_url.to_owned(),
             chat: address(Surface::Chat.path()),
+            completions: address(Surface::Completions.path()),
             embeddings: address(Surface::Embeddings.path()),
+            responses: address(Surface::Responses.path()),
             models: address("/models"),
-            headers_for_answers: accepting("application/json"),
-            headers_for_streams: accepting("text/event-stream"),
+            serves: Vec::new(),
+            headers_for_answers: accepting(&own, "application/json"),
+            headers_for_streams: accepting(&own, "text/event-stream"),
             headers: own,
         })
     }
+
+    /// Says which surfaces the upstream has itself, besides chat and embeddings. Calls of others are translated.
+    #[must_use]
+    pub fn serving(mut self, surfaces: &[Surface]) -> Self {
+        self.serves = surfaces.to_vec();
+        self
+    }
+
+    /// The surface by which the upstream is asked, which is the call's own if it has that.
+    fn asked_by(&self, surface: Surface, model: &str) -> Surface {
+        match surface {
+            Surface::Chat | Surface::Embeddings => surface,
+            Surface::Completions if completes(model) => surface,
+            surface if self.serves.contains(&surface) => surface,
+            _ => Surface::Chat,
+        }
+    }
+
+    fn post(&self, surface: Surface, stream: bool, client: &HeaderMap, body: Bytes) -> Result<http::Request<Bytes>, Error> {
+        let address = match surface {
+            Surface::Embeddings => &self.embeddings,
+            Surface::Completions => &self.completions,
+            Surface::Responses => &self.responses,
+            _ => &self.chat,
+        };
+        let headers = if stream {
+            &self.headers_for_streams
+        } else {
+            &self.headers_for_answers
+        };
+        site::post(address.clone(), headers, client, &CLIENT_HEADERS, body)
+    }
+}
+
+/// Models that have nothing but completions.
+fn completes(model: &str) -> bool {
+    model.ends_with("-instruct") || model.starts_with("davinci-") || model.starts_with("babbage-")
 }
 
 /// Where the parts of an answer stand that are looked at.
@@ -172,7 +205,7 @@ impl UsageView {
             total: total.or_else(|| Some(prompt?.saturating_add(completion?))),
             cached,
             reasoning,
-            estimated: false,
+            ..Usage::default()
         })
     }
 }
@@ -196,37 +229,54 @@ fn read_detail(skim: &mut Skim<'_>, name: &[u8], slot: &mut Option<Span>) -> Res
 }
 
 impl Wire for OpenAi {
-    fn encode(&self, call: &Call, model: &str, client: &HeaderMap) -> Result<http::Request<Bytes>, Error> {
+    fn kind(&self) -> WireKind {
+        WireKind::OpenAi
+    }
+
+    fn takes(&self, surface: Surface) -> Takes {
+        match surface {
+            Surface::Chat | Surface::Embeddings => Takes::Native,
+            surface if self.serves.contains(&surface) => Takes::Native,
+            _ => Takes::Translated,
+        }
+    }
+
+    fn encode(&self, call: &Call, model: &str, client: &HeaderMap, terms: &Terms) -> Result<Encoded, Error> {
+        let surface = self.asked_by(call.surface, model);
+        if surface != call.surface {
+            let mut notes = Notes::default();
+            let body = translate::conversation(call, model, WireKind::OpenAi, &Chat, terms.on_unsupported, &mut notes)?;
+            let request = self.post(surface, call.stream, client, body.into())?;
+            return Ok(Encoded { request, notes });
+        }
         let mut edits = Vec::new();
-        if model != call.model {
-            edits.push((call.model_at.clone(), quoted(model)));
+        if let Some(at) = call.model_at.clone().filter(|_| model != call.model) {
+            edits.push((at, quoted(model)));
         }
         if call.stream {
             edits.extend(ask_for_usage(call));
         }
-        let address = match call.surface {
-            Surface::Chat => &self.chat,
-            Surface::Embeddings => &self.embeddings,
-        };
-        let headers = if call.stream {
-            &self.headers_for_streams
-        } else {
-            &self.headers_for_answers
-        };
-        let address = address
-            .clone()
-            .ok_or_else(|| Error::new(Kind::Internal, "the provider's base_url makes no valid address"))?;
-        let mut request = http::Request::new(splice(&call.body, edits));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = address;
-        *request.headers_mut() = headers.clone();
-        let headers = request.headers_mut();
-        for name in &CLIENT_HEADERS {
-            if let Some(value) = client.get(name).filter(|_| !headers.contains_key(name)) {
-                headers.insert(name.clone(), value.clone());
-            }
+        if surface == Surface::Responses {
+            edits.extend(responses::foreign(call));
         }
-        Ok(request)
+        let request = self.post(surface, call.stream, client, splice(&call.body, edits))?;
+        let notes = Notes::default();
+        Ok(Encoded { request, notes })
+    }
+
+    fn pass_on(
+        &self,
+        method: http::Method,
+        path: &str,
+        client: &HeaderMap,
+        body: Bytes,
+    ) -> Option<Result<http::Request<Bytes>, Error>> {
+        let address = format!("{}{path}", self.root).parse().ok();
+        Some(site::foreign(method, address, &self.headers, client, body))
+    }
+
+    fn answer_here(&self, call: &Call) -> Option<Reply> {
+        translate::count_here(call)
     }
 
     fn list_models(&self) -> Option<http::Request<Bytes>> {
@@ -236,7 +286,13 @@ impl Wire for OpenAi {
         Some(request)
     }
 
-    fn decode(&self, call: &Call, renamed: bool, body: Bytes) -> Result<Reply, Error> {
+    fn decode(&self, call: &Call, model: &str, body: Bytes) -> Result<Reply, Error> {
+        if self.asked_by(call.surface, model) != call.surface {
+            return translate::answer(call, &Chat, &body);
+        }
+        if call.surface == Surface::Responses {
+            return responses::relay(call, model, &body);
+        }
         let mut skim = Skim::new(&body);
         let mut view = ReplyView::default();
         view.read(&mut skim).map_err(|wrong| {
@@ -247,9 +303,9 @@ impl Wire for OpenAi {
         if let Some(error) = written(view.error).filter(|error| !error.is_null()) {
             return Err(Said::of(error.as_str()).into_error(Some(200)));
         }
-        let output = match call.surface {
-            Surface::Chat => view.choices,
-            Surface::Embeddings => view.data,
+        let output = match call.surface.task() {
+            Task::Embed => view.data,
+            Task::Converse | Task::Count => view.choices,
         };
         if !written(output).is_some_and(Written::is_list) {
             let field = call.surface.output_field();
@@ -257,17 +313,25 @@ impl Wire for OpenAi {
         }
         let usage = view.usage.usage(&body).unwrap_or_default();
         let edits = match view.model {
-            Some(model) if renamed => vec![(model.range(), quoted(&call.model))],
+            Some(at) if model != call.model => vec![(at.range(), quoted(&call.model))],
             _ => Vec::new(),
         };
         Ok(Reply {
             body: splice(&body, edits),
             usage,
+            notes: Notes::default(),
         })
     }
 
-    fn decoder(&self, call: &Call, renamed: bool) -> Box<dyn StreamDecoder> {
-        Box::new(stream::Decoder::new(call, renamed))
+    fn decoder(&self, call: &Call, model: &str) -> Box<dyn StreamDecoder> {
+        if self.asked_by(call.surface, model) != call.surface {
+            return translate::stream(call, &Chat);
+        }
+        let renamed = model != call.model;
+        match call.surface {
+            Surface::Responses => Box::new(Relay::new(call, responses::Judge::new(call, renamed))),
+            _ => Box::new(stream::Decoder::new(call, renamed)),
+        }
     }
 
     fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Error {

@@ -60,6 +60,11 @@ pub(crate) fn pieces<'a>(messages: &'a str, whose: Whose, with: &mut dyn FnMut(P
     }
 }
 
+/// Hands out the pieces of one content: a text, a part, or a list of parts.
+pub(crate) fn part<'a>(content: &'a str, with: &mut dyn FnMut(Piece<'a>)) {
+    read_content(content, with);
+}
+
 fn read_message<'a>(message: &'a str, whose: Whose, with: &mut dyn FnMut(Piece<'a>)) {
     if !message.starts_with('{') {
         return with(Piece::of(message));
@@ -72,7 +77,8 @@ fn read_message<'a>(message: &'a str, whose: Whose, with: &mut dyn FnMut(Piece<'
             has_role = true;
             is_users |= may_be_user(value);
         }
-        Some("content") => contents.push(value),
+        // The second is Gemini's.
+        Some("content" | "parts") => contents.push(value),
         _ => has_others = true,
     });
     if whose == Whose::User && has_role && !is_users {
@@ -82,11 +88,15 @@ fn read_message<'a>(message: &'a str, whose: Whose, with: &mut dyn FnMut(Piece<'
         with(Piece::Odd(message));
     }
     for content in contents {
-        if content.starts_with('[') {
-            each(content, |_, part| read_part(part, with));
-        } else {
-            read_part(content, with);
-        }
+        read_content(content, with);
+    }
+}
+
+fn read_content<'a>(content: &'a str, with: &mut dyn FnMut(Piece<'a>)) {
+    if content.starts_with('[') {
+        each(content, |_, part| read_part(part, with));
+    } else {
+        read_part(content, with);
     }
 }
 

@@ -260,6 +260,16 @@ pub fn frame(data: &[u8]) -> Bytes {
     frame_of(&[data])
 }
 
+/// The same, of an event that has a name.
+#[must_use]
+pub fn event_frame(event: &[u8], data: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(event.len() + data.len() + 16);
+    for piece in [b"event: ", event, b"\n", &frame(data)] {
+        out.extend_from_slice(piece);
+    }
+    out.into()
+}
+
 /// One frame, of data that comes in pieces.
 #[must_use]
 pub fn frame_of(pieces: &[&[u8]]) -> Bytes {

@@ -1,9 +1,9 @@
-//! Everything that is kept: virtual keys, sessions, the request log.
+//! Everything that is kept: virtual keys, sessions, the request log, answers that callers carry on from.
 //!
 //! This is the only crate that knows SQL, and nothing of SQL shows outside: callers see rows as plain structs, outcomes as
 //! enums and faults as [`StoreError`]. What depends on SQLite in particular stands in few places, so that another database
 //! can stand beside it: `open.rs` (files, pragmas, migrations), `store.rs` (one writer at a time), `error.rs` (codes),
-//! `requests/filter.rs` (`like`, `indexed by`), `writer/` (a driver of its own, checkpoints), and the two-argument `max` in
+//! `requests/filter.rs` (`like`, `indexed by`), `responses.rs` (`iif`), `writer/` (a driver of its own, checkpoints), and the two-argument `max` in
 //! sums.
 //!
 //! Two ways lead in. [`Store`] answers questions and makes the few changes that an operator waits for. [`Writer`] takes
@@ -17,6 +17,7 @@ mod keys;
 mod number;
 mod open;
 mod requests;
+mod responses;
 mod sessions;
 mod store;
 mod traffic;
@@ -28,6 +29,7 @@ pub use requests::{
     LogRows, Page, StoredRequest,
     filter::{KeyFilter, LogFilter, OutcomeFilter, Stage},
 };
+pub use responses::{Conversation, LongestConversation, ResponseRow, Turn, Whose};
 pub use sessions::SessionRow;
 pub use store::Store;
 pub use traffic::{LatencySample, MinuteRow};

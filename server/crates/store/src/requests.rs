@@ -18,7 +18,7 @@ pub struct StoredRequest {
     /// Grows in the order of writing; below 2^53.
     pub id: i64,
     pub attempts_count: u32,
-    /// In lists without attempts and verdicts: [`Store::log`] has them.
+    /// In lists without attempts, verdicts and notes: [`Store::log`] has them.
     pub record: RequestRecord,
 }
 
@@ -86,7 +86,7 @@ impl Store {
         Ok((counted.min(cap), counted > cap))
     }
 
-    /// A request by row id or request id, with attempts and verdicts. The newest, when a request id was used twice.
+    /// A request by row id or request id, with attempts, verdicts and notes. The newest, when a request id was used twice.
     pub async fn log(&self, id_or_request_id: &str) -> Result<Option<StoredRequest>, StoreError> {
         let select = concat!("select ", row::columns!(), ", ", row::detail_columns!());
         let mut query = QueryBuilder::<Sqlite>::new(select);
@@ -101,9 +101,10 @@ impl Store {
             return Ok(None);
         };
         let mut request = row::request(&found)?;
-        let (verdicts, attempts) = row::details(&found)?;
-        request.record.verdicts = verdicts;
-        request.record.attempts = match attempts {
+        let details = row::details(&found)?;
+        request.record.verdicts = details.verdicts;
+        request.record.notes = details.notes;
+        request.record.attempts = match details.attempts {
             Some(attempts) => attempts,
             None => self.attempts(request.id).await?,
         };

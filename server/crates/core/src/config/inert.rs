@@ -36,7 +36,6 @@ pub(super) fn read(root: &mut Block<'_>, targets: &[Target], faults: &mut Faults
             );
         }
     }
-    read_compatibility(root, faults, notices);
     read_observability(root, faults, notices);
 }
 
@@ -194,27 +193,6 @@ fn check_address(url: &str, path: &str, line: u64, faults: &mut Faults) {
     if Template::new(url).is_literal() && (!has_host || url.contains(char::is_whitespace)) {
         faults.add(path, line, "must be an http:// or https:// address");
     }
-}
-
-fn read_compatibility(root: &mut Block<'_>, faults: &mut Faults, notices: &mut Notices) {
-    let Some(node) = root.take("compatibility") else { return };
-    let Some(mut block) = Block::of(node, "compatibility", faults) else {
-        return;
-    };
-    if let Some(policy) = block.take("on_unsupported_param") {
-        let written = block.text("on_unsupported_param", faults).unwrap_or_default();
-        if ["warn", "drop", "reject"].contains(&written.as_str()) {
-            notices.inert(
-                "compatibility.on_unsupported_param",
-                policy.line,
-                "on_unsupported_param",
-            );
-        } else {
-            let message = format!("\"{written}\" is no policy; use warn, drop or reject");
-            faults.add("compatibility.on_unsupported_param", policy.line, message);
-        }
-    }
-    block.finish(faults);
 }
 
 fn read_observability(root: &mut Block<'_>, faults: &mut Faults, notices: &mut Notices) {

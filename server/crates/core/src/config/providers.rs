@@ -6,23 +6,27 @@ use crate::env::Template;
 use std::collections::BTreeMap;
 
 /// Providers that need no entry: they take their credential from the environment.
-pub const BUILT_IN: [&str; 2] = ["openai", "demo"];
+pub const BUILT_IN: [&str; 7] = [
+    "openai",
+    "anthropic",
+    "gemini",
+    "vertex-ai",
+    "bedrock",
+    "cohere",
+    "demo",
+];
 
 /// Providers of the reference gateway that this version does not speak to yet. A file may name them.
-const LATER: [&str; 29] = [
+const LATER: [&str; 24] = [
     "ai21",
-    "anthropic",
     "azure-foundry",
     "azure-openai",
-    "bedrock",
     "cerebras",
     "cloudflare",
-    "cohere",
     "databricks",
     "deepinfra",
     "deepseek",
     "fireworks",
-    "gemini",
     "groq",
     "hugging-face",
     "mistral",
@@ -37,7 +41,6 @@ const LATER: [&str; 29] = [
     "replicate",
     "sambanova",
     "together",
-    "vertex-ai",
     "xai",
 ];
 
@@ -58,16 +61,90 @@ const OF_THE_CLIENT: [&str; 9] = [
 pub enum ProviderKind {
     /// Anything that speaks OpenAI's wire format.
     OpenAi,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Google's generateContent, of the Gemini API or of Vertex AI.
+    Gemini,
+    /// Amazon's Converse.
+    Bedrock,
+    /// Cohere's v2.
+    Cohere,
     /// The simulated provider.
     Demo,
+}
+
+impl ProviderKind {
+    const WIRES: [Self; 5] = [Self::OpenAi, Self::Anthropic, Self::Gemini, Self::Bedrock, Self::Cohere];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
+            Self::Cohere => "cohere",
+            Self::Demo => "demo",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let wires = Self::WIRES.into_iter().chain([Self::Demo]);
+        wires.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Where the vendor itself is reached, if there is one place for all.
+    #[must_use]
+    pub const fn home(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
+            Self::Cohere => Some("https://api.cohere.com"),
+            // Of the first there are hundreds, of the second one in each region.
+            Self::OpenAi | Self::Bedrock | Self::Demo => None,
+        }
+    }
+}
+
+/// A surface that only some of those who speak OpenAI's wire have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtraSurface {
+    Responses,
+    Completions,
+}
+
+impl ExtraSurface {
+    const ALL: [Self; 2] = [Self::Responses, Self::Completions];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Completions => "completions",
+        }
+    }
+}
+
+/// How AWS knows whose call it is, where that is no API key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Aws {
+    /// `us-east-1` unless it is written.
+    pub region: Option<Template>,
+    pub access_key_id: Option<Template>,
+    pub secret_access_key: Option<Template>,
+    pub session_token: Option<Template>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
     pub id: String,
     pub kind: ProviderKind,
-    /// The API's root, version segment included: `https://api.openai.com/v1`. Absent for `demo`.
+    /// The API's root, version segment included: `https://api.openai.com/v1`. Absent: the vendor's own, see
+    /// [`ProviderKind::home`].
     pub base_url: Option<Template>,
+    /// Surfaces that it has besides chat and embeddings, for `openai`. Calls of others are translated.
+    pub surfaces: Vec<ExtraSurface>,
+    /// For `bedrock`.
+    pub aws: Aws,
     /// Empty: the upstream is called without a credential.
     pub credentials: Vec<Credential>,
     /// Empty: whatever it is asked for.
@@ -132,18 +209,17 @@ fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices)
         let message = "is required: letters, digits, \"-\", \"_\" and \".\"";
         faults.add(&block.path_of("id"), block.line_of("id"), message);
     }
-    let kind = match block.text("kind", faults).as_deref() {
-        Some("openai") => ProviderKind::OpenAi,
-        Some("demo") => ProviderKind::Demo,
-        other => {
-            let found = other.map_or("is required".to_owned(), |kind| {
-                format!("\"{kind}\" is not a kind of this version")
-            });
-            let message = format!("{found}; use \"openai\" for anything that speaks OpenAI's wire format");
-            faults.add(&block.path_of("kind"), block.line_of("kind"), message);
-            ProviderKind::OpenAi
-        }
-    };
+    let written = block.text("kind", faults);
+    let kind = written.as_deref().and_then(ProviderKind::parse).unwrap_or_else(|| {
+        let found = written.as_ref().map_or("is required".to_owned(), |kind| {
+            format!("\"{kind}\" is not a kind of this version")
+        });
+        let wires = ProviderKind::WIRES.map(ProviderKind::as_str).join(", ");
+        let message = format!("{found}; use {wires}: the wire that it speaks");
+        faults.add(&block.path_of("kind"), block.line_of("kind"), message);
+        // So that nothing else is said of what was not understood.
+        ProviderKind::Demo
+    });
     let base_url = block.text("base_url", faults);
     match (&base_url, kind) {
         (None, ProviderKind::OpenAi) => {
@@ -151,8 +227,10 @@ fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices)
             faults.add(&block.path_of("base_url"), block.line_of("base_url"), message);
         }
         (Some(url), _) => check_url(url, &block.path_of("base_url"), block.line_of("base_url"), faults),
-        (None, ProviderKind::Demo) => {}
+        (None, _) => {}
     }
+    let surfaces = read_surfaces(&mut block, kind, faults);
+    let aws = read_aws(&mut block, kind, faults, notices);
     let credentials = read_credentials(&mut block, faults, notices);
     let models = targets::read_models(&mut block, faults);
     let headers = read_headers(&mut block, faults);
@@ -164,12 +242,96 @@ fn read_one(node: &Node, path: &str, faults: &mut Faults, notices: &mut Notices)
         id,
         kind,
         base_url,
+        surfaces,
+        aws,
         credentials,
         models,
         headers,
         catalog,
         prices,
     })
+}
+
+/// `surfaces: [responses, completions]`.
+fn read_surfaces(block: &mut Block<'_>, kind: ProviderKind, faults: &mut Faults) -> Vec<ExtraSurface> {
+    if block.take("surfaces").is_none() {
+        return Vec::new();
+    }
+    let line = block.line_of("surfaces");
+    if kind != ProviderKind::OpenAi {
+        faults.add(
+            &block.path_of("surfaces"),
+            line,
+            "is for kind \"openai\" alone; remove it",
+        );
+    }
+    let mut surfaces = Vec::new();
+    for (node, path) in block.list("surfaces", faults) {
+        let Some(name) = as_text(node, &path, faults) else {
+            continue;
+        };
+        match ExtraSurface::ALL.into_iter().find(|surface| surface.as_str() == name) {
+            Some(surface) => surfaces.push(surface),
+            // Every one of them has these.
+            None if ["chat", "embeddings"].contains(&name.as_str()) => {}
+            None => {
+                let known = ExtraSurface::ALL.map(ExtraSurface::as_str).join(", ");
+                faults.add(
+                    &path,
+                    node.line,
+                    format!("\"{name}\" is no surface to name here; there are {known}"),
+                );
+            }
+        }
+    }
+    surfaces
+}
+
+/// `region`, `access_key_id`, `secret_access_key`, `session_token`.
+fn read_aws(block: &mut Block<'_>, kind: ProviderKind, faults: &mut Faults, notices: &mut Notices) -> Aws {
+    let mut read = |key: &'static str, is_secret: bool| {
+        let line = block.take(key)?.line;
+        let written = block.text(key, faults)?;
+        let path = block.path_of(key);
+        if kind != ProviderKind::Bedrock {
+            faults.add(&path, line, "is for kind \"bedrock\" alone; remove it");
+        } else if written.trim().is_empty() {
+            faults.add(&path, line, "must not be empty; write a value, or leave it out");
+        }
+        let template = Template::new(written);
+        if is_secret && template.is_literal() {
+            let remedy = "stands in the file in clear; write `${NAME}` and set that variable";
+            notices.warn(&path, line, remedy);
+        }
+        Some(template)
+    };
+    let aws = Aws {
+        region: read("region", false),
+        access_key_id: read("access_key_id", false),
+        secret_access_key: read("secret_access_key", true),
+        session_token: read("session_token", true),
+    };
+    let halves = [
+        (
+            "access_key_id",
+            &aws.access_key_id,
+            "secret_access_key",
+            &aws.secret_access_key,
+        ),
+        (
+            "secret_access_key",
+            &aws.secret_access_key,
+            "access_key_id",
+            &aws.access_key_id,
+        ),
+    ];
+    for (given, one, lacking, other) in halves {
+        if one.is_some() && other.is_none() {
+            let message = format!("stands without `{lacking}`; write both");
+            faults.add(&block.path_of(given), block.line_of(given), message);
+        }
+    }
+    aws
 }
 
 /// `remedy` is for a key that is empty.

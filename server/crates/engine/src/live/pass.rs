@@ -153,6 +153,7 @@ fn judge(error: &Error, own_time: bool) -> Verdict {
         | Kind::RequestTooLarge
         | Kind::ModelNotFound
         | Kind::NotAllowed
+        | Kind::Unsupported
         | Kind::NoTarget
         | Kind::BreakerOpen
         | Kind::Saturated

@@ -16,11 +16,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use switchyard_core::config::Asking;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::{Error, Kind, Retry};
 use switchyard_core::retry::{Limits, Step, decide};
 use switchyard_core::routing::Leg;
-use switchyard_core::usage::Usage;
-use switchyard_providers::{End, StreamDecoder};
+use switchyard_providers::{End, Reply, StreamDecoder, Task, Terms};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// Longest whole answer that is taken from an upstream, in bytes.
@@ -33,15 +32,8 @@ type Answering = BoxFuture<'static, Result<http::Response<UpstreamBody>, Transpo
 
 /// An attempt that brought an answer.
 enum Success {
-    Whole {
-        body: Bytes,
-        usage: Usage,
-        headers: HeaderMap,
-    },
-    Stream {
-        stream: Box<Opened>,
-        headers: HeaderMap,
-    },
+    Whole { reply: Reply, headers: HeaderMap },
+    Stream { stream: Box<Opened>, headers: HeaderMap },
 }
 
 /// A stream that has brought its first content.
@@ -86,17 +78,38 @@ impl Run {
                         break;
                     }
                 };
-                number += 1;
-                self.refusal_headers.clear();
                 let credential = pass.credential;
                 let access = &link.accesses[credential];
+                self.take_in_hand(target, link);
+                let encoded = match access.wire.encode(&self.call, &leg.model, &self.headers, &self.terms()) {
+                    Ok(encoded) => encoded,
+                    // It was never asked: its wire cannot say this, or has no token yet. Another's may.
+                    Err(error) if error.kind.retry() != Retry::Never => {
+                        self.ledger.exclude(leg.target, self.reason(&error));
+                        refused.get_or_insert((leg, error));
+                        break;
+                    }
+                    Err(error) => {
+                        refused = Some((leg, error));
+                        break 'walk;
+                    }
+                };
+                number += 1;
+                self.refusal_headers.clear();
                 let started = self.ledger.begin_attempt(target, leg, pass);
-                let error = match self.attempt(target, asking, link, access, &started).await {
+                let request = self.ledger.translated(encoded, self.snapshot.on_unsupported);
+                let error = match self.attempt(target, asking, link, access, &started, request).await {
                     Ok(success) => return Ok(self.answer(success, &started, asking)),
                     Err(error) => clean(error, target),
                 };
                 let failed = self.ledger.attempt_failed(&started, &error);
                 spent.push(credential);
+                // It was expected to know what it goes on from, and does not: it is told, and that is no retry.
+                if self.was_forgotten(&error) {
+                    last = Some(error);
+                    number -= 1;
+                    continue;
+                }
                 // A credential was at fault, and it has siblings: they are asked at once, and that is no retry.
                 if failed == Failed::Benched && spent.len() < link.accesses.len() {
                     last = Some(error);
@@ -173,6 +186,40 @@ impl Run {
         Some(self.deadline?.saturating_duration_since(Instant::now()))
     }
 
+    /// Of the call as it came and the one with what was said before in it, the one that this target is to get.
+    fn take_in_hand(&mut self, target: &Target, link: &Link) {
+        let (Some(thread), Some(other)) = (&self.thread, &mut self.other) else {
+            return;
+        };
+        let has_it = thread.target.as_deref() == Some(&*target.name) && link.speaks(self.call.surface);
+        if (has_it && !self.forgotten) != self.as_it_came {
+            std::mem::swap(&mut self.call, other);
+            self.as_it_came = !self.as_it_came;
+        }
+    }
+
+    /// Whether the target no longer has the answer that the call names. It may have been deleted there, or never been kept.
+    fn was_forgotten(&mut self, error: &Error) -> bool {
+        const NOT_FOUND: &str = "previous_response_not_found";
+        if self.as_it_came && error.upstream_code.as_deref() == Some(NOT_FOUND) {
+            self.forgotten = true;
+            return true;
+        }
+        false
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            now: self.wall(),
+            on_unsupported: self.snapshot.on_unsupported,
+        }
+    }
+
+    /// The time of day.
+    fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0))
+    }
+
     fn reason(&self, error: &Error) -> Reason {
         let ahead = error.retry_after.and_then(|wait| i64::try_from(wait.as_millis()).ok());
         Reason {
@@ -189,9 +236,10 @@ impl Run {
         link: &Link,
         access: &Access,
         started: &Started,
+        request: http::Request<Bytes>,
     ) -> Result<Success, Error> {
         let deadline = self.deadline;
-        let call = pin!(self.call_upstream(target, asking, link, access, started));
+        let call = pin!(self.call_upstream(target, asking, link, access, started, request));
         match deadline {
             None => call.await,
             Some(at) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late())),
@@ -208,30 +256,34 @@ impl Run {
         link: &Link,
         access: &Access,
         started: &Started,
+        request: http::Request<Bytes>,
     ) -> Result<Success, Error> {
-        let request = access.wire.encode(&self.call, started.model(), &self.headers)?;
+        if self.call.surface.task() == Task::Count
+            && let Some(reply) = access.wire.answer_here(&self.call)
+        {
+            return Ok(Success::Whole {
+                reply,
+                headers: HeaderMap::new(),
+            });
+        }
         let answer = link.transport.send(request);
-        let renamed = started.model() != self.call.model;
+        let model = started.model();
         if self.call.stream {
             // Until its first content: a stream that has begun cannot be asked for elsewhere.
-            let begun = pin!(self.begin_stream(target, asking, access, renamed, answer));
+            let begun = pin!(self.begin_stream(target, asking, access, model, answer));
             return bounded(asking.first_token_timeout, target, "first_token_timeout", begun).await;
         }
-        let fetched = pin!(self.fetch(access, renamed, answer));
+        let fetched = pin!(self.fetch(access, model, answer));
         bounded(asking.timeout, target, "timeout", fetched).await
     }
 
     /// A whole answer.
-    async fn fetch(&mut self, access: &Access, renamed: bool, answer: Answering) -> Result<Success, Error> {
+    async fn fetch(&mut self, access: &Access, model: &str, answer: Answering) -> Result<Success, Error> {
         let response = answer.await.map_err(broken)?;
         let (headers, body) = self.head(access, response).await?;
         let body = collect(body, LONGEST_ANSWER).await?;
-        let reply = access.wire.decode(&self.call, renamed, body)?;
-        Ok(Success::Whole {
-            body: reply.body,
-            usage: reply.usage,
-            headers,
-        })
+        let reply = access.wire.decode(&self.call, model, body)?;
+        Ok(Success::Whole { reply, headers })
     }
 
     /// A stream up to its first content.
@@ -240,7 +292,7 @@ impl Run {
         target: &Target,
         asking: &Asking,
         access: &Access,
-        renamed: bool,
+        model: &str,
         answer: Answering,
     ) -> Result<Success, Error> {
         let (whole, headers, body) = {
@@ -255,13 +307,13 @@ impl Run {
         if whole {
             let body = Box::pin(collect(body, LONGEST_ANSWER));
             let body = bounded(Some(asking.idle_timeout), target, "idle_timeout", body).await?;
-            access.wire.decode(&self.call, renamed, body)?;
+            access.wire.decode(&self.call, model, body)?;
             return Err(Error::new(
                 Kind::BadAnswer,
                 "the upstream answered in one piece, and a stream was asked for",
             ));
         }
-        let stream = open(access.wire.decoder(&self.call, renamed), body, asking.idle_timeout).await?;
+        let stream = open(access.wire.decoder(&self.call, model), body, asking.idle_timeout).await?;
         Ok(Success::Stream {
             stream: Box::new(stream),
             headers,
@@ -283,28 +335,34 @@ impl Run {
         let said = Box::pin(timeout(Duration::from_secs(15), collect_some(body)))
             .await
             .unwrap_or_default();
-        let now = SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0));
-        Err(access.wire.failure(parts.status, &parts.headers, &said, now))
+        Err(access.wire.failure(parts.status, &parts.headers, &said, self.wall()))
     }
 
     fn answer(mut self: Box<Self>, success: Success, started: &Started, asking: &Asking) -> Answer {
         let attribution = self.ledger.shared().attribution();
+        if let (Some(thread), Some(target)) = (&self.thread, self.snapshot.targets.get(started.target().0)) {
+            let is_native = target.link.as_ref().is_ok_and(|link| link.speaks(self.call.surface));
+            thread.answer_from(Arc::clone(&target.name), is_native);
+        }
         match success {
-            Success::Whole { body, usage, headers } => {
+            Success::Whole { reply, headers } => {
                 self.ledger.attempt_succeeded(started);
                 let (overhead, waited) = self.ledger.head_ready();
-                self.ledger.close_complete(usage);
+                let notes = self.ledger.noted(Some(&reply.notes));
+                self.ledger.close_complete(reply.usage);
                 Answer {
                     attribution,
                     overhead,
                     waited,
                     headers,
-                    body: Body::Whole(body),
+                    notes,
+                    body: Body::Whole(reply.body),
                 }
             }
             Success::Stream { stream, headers } => {
                 self.ledger.committed(started, stream.content);
                 let (overhead, waited) = self.ledger.head_ready();
+                let notes = self.ledger.noted(stream.decoder.notes());
                 let body = Body::Stream(relay::relay(
                     *stream,
                     self.ledger,
@@ -317,6 +375,7 @@ impl Run {
                     overhead,
                     waited,
                     headers,
+                    notes,
                     body,
                 }
             }
@@ -436,7 +495,7 @@ async fn collect(mut body: UpstreamBody, most: usize) -> Result<Bytes, Error> {
 }
 
 /// As much of a refusal as comes.
-async fn collect_some(mut body: UpstreamBody) -> Vec<u8> {
+pub(super) async fn collect_some(mut body: UpstreamBody) -> Vec<u8> {
     let mut all = Vec::new();
     while let Some(Ok(frame)) = body.next().await {
         let room = LONGEST_REFUSAL - all.len();
@@ -448,7 +507,7 @@ async fn collect_some(mut body: UpstreamBody) -> Vec<u8> {
     all
 }
 
-fn broken(error: TransportError) -> Error {
+pub(super) fn broken(error: TransportError) -> Error {
     let kind = match error.kind {
         TransportFault::Connect => Kind::Connect,
         TransportFault::Timeout => Kind::Timeout,
@@ -465,7 +524,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The upstream's headers that come back: its rate limits, and its own id for the request under a name of ours.
-fn come_back(headers: &HeaderMap) -> HeaderMap {
+pub(super) fn come_back(headers: &HeaderMap) -> HeaderMap {
     const UPSTREAM_ID: HeaderName = HeaderName::from_static("x-gateway-upstream-request-id");
     let mut out = HeaderMap::new();
     for (name, value) in headers {

@@ -36,6 +36,7 @@ pub(super) async fn while_waiting(
         overhead: Duration::ZERO,
         waited: after,
         headers: HeaderMap::new(),
+        notes: None,
         body: Body::Stream(first.chain(beats).boxed()),
     })
 }

@@ -106,11 +106,13 @@ impl Relay {
             None => {}
             Some(End::Complete) => {
                 self.over = true;
+                self.ledger.noted(self.decoder.notes());
                 self.ledger.close_complete(self.decoder.usage());
             }
             Some(End::Failed(error)) => {
                 self.over = true;
                 let error = self.cleaned(error);
+                self.ledger.noted(self.decoder.notes());
                 self.ledger.close_partial(&error, self.decoder.usage());
                 self.ready.push_back(Piece::Failed(Box::new(error)));
             }
@@ -128,6 +130,7 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         if !self.over {
+            self.ledger.noted(self.decoder.notes());
             self.ledger.set_usage(self.decoder.usage());
         }
     }

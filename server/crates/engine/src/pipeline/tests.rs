@@ -99,6 +99,7 @@ fn build(yaml: &str, upstreams: &Arc<Upstreams>, earlier: Option<&Snapshot>) -> 
         env: &env,
         transport: upstreams.clone(),
         demo: Arc::new(DemoTransport::new(Pace::Instant)),
+        google: &crate::NoGoogleTokens,
     };
     Snapshot::build(Some(&config), &parts, earlier).unwrap()
 }
@@ -335,7 +336,9 @@ impl Ask {
             id: self.id.into(),
             caller: self.caller.into(),
             surface: self.surface,
+            path: None,
             headers: self.headers,
+            thread: None,
         }
     }
 }

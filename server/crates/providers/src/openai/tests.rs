@@ -6,7 +6,9 @@
 )]
 
 use super::OpenAi;
-use crate::{Call, End, Surface, Wire};
+use crate::params::OnUnsupported;
+use crate::{Call, End, Surface, Terms, Wire};
+use std::time::SystemTime;
 use bytes::Bytes;
 use expect_test::{Expect, expect};
 use http::HeaderMap;
@@ -23,6 +25,13 @@ fn wire() -> OpenAi {
     .unwrap()
 }
 
+fn terms() -> Terms {
+    Terms {
+        now: SystemTime::UNIX_EPOCH,
+        on_unsupported: OnUnsupported::Warn,
+    }
+}
+
 fn call(body: &str) -> Call {
     Call::parse(Surface::Chat, Bytes::copy_from_slice(body.as_bytes())).unwrap()
 }
@@ -30,7 +39,7 @@ fn call(body: &str) -> Call {
 /// The body that goes up for `model`.
 #[track_caller]
 fn sent(body: &str, model: &str, want: Expect) {
-    let request = wire().encode(&call(body), model, &HeaderMap::new()).unwrap();
+    let request = wire().encode(&call(body), model, &HeaderMap::new(), &terms()).unwrap().request;
     want.assert_eq(std::str::from_utf8(request.body()).unwrap());
 }
 
@@ -104,8 +113,9 @@ fn only_allowed_headers_of_the_client_go_up() {
     .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()))
     .collect();
     let request = wire()
-        .encode(&call(r#"{"model":"m","messages":[0]}"#), "m", &client)
-        .unwrap();
+        .encode(&call(r#"{"model":"m","messages":[0]}"#), "m", &client, &terms())
+        .unwrap()
+        .request;
     let mut names: Vec<String> = request
         .headers()
         .iter()
@@ -225,7 +235,7 @@ fn a_wrong_request_names_its_field() {
 fn an_answer_comes_down_as_it_came_but_for_a_renamed_model() {
     let body = r#"{"id":"x","model":"up-1","choices":[{"logprobs":{"a":1}}],"odd":true,"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":3},"completion_tokens_details":{"reasoning_tokens":2}}}"#;
     let call = call(r#"{"model":"fast","messages":[0]}"#);
-    let reply = wire().decode(&call, false, Bytes::from(body)).unwrap();
+    let reply = wire().decode(&call, &call.model, Bytes::from(body)).unwrap();
     assert_eq!(reply.body, body);
     let usage = reply.usage;
     assert_eq!(
@@ -236,7 +246,7 @@ fn an_answer_comes_down_as_it_came_but_for_a_renamed_model() {
         (usage.cached, usage.reasoning, usage.estimated),
         (Some(3), Some(2), false)
     );
-    let reply = wire().decode(&call, true, Bytes::from(body)).unwrap();
+    let reply = wire().decode(&call, "another", Bytes::from(body)).unwrap();
     assert_eq!(reply.body, body.replace("up-1", "fast"));
 }
 
@@ -262,19 +272,21 @@ fn a_failure_in_disguise_is_a_failure() {
             "the upstream's answer is not valid JSON: expected value at line 1 column 1",
         ),
     ] {
-        let error = wire().decode(&call, false, Bytes::from(body)).unwrap_err();
+        let error = wire().decode(&call, &call.model, Bytes::from(body)).unwrap_err();
         assert_eq!((error.kind, error.message.as_str()), (kind, message), "{body}");
     }
     assert!(
         wire()
-            .decode(&call, false, Bytes::from(r#"{"error":null,"choices":[]}"#))
+            .decode(&call, &call.model, Bytes::from(r#"{"error":null,"choices":[]}"#))
             .is_ok()
     );
 }
 
 /// One stream through the decoder: what goes out, and how it ended.
 fn relay(request: &str, renamed: bool, pieces: &[&[u8]]) -> (String, bool, Option<End>, switchyard_core::usage::Usage) {
-    let mut decoder = wire().decoder(&call(request), renamed);
+    let call = call(request);
+    let model = if renamed { "another" } else { &call.model };
+    let mut decoder = wire().decoder(&call, model);
     let mut out = Vec::new();
     let (mut content, mut end) = (false, None);
     let mut steps: Vec<_> = pieces

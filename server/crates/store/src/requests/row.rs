@@ -4,7 +4,7 @@ use super::StoredRequest;
 use crate::{error::StoreError, number::unsigned};
 use sqlx::{Row, sqlite::SqliteRow};
 use switchyard_core::usage::Usage;
-use switchyard_engine::record::{AttemptRecord, Outcome, RequestRecord, Verdict};
+use switchyard_engine::record::{AttemptRecord, Note, Outcome, RequestRecord, Verdict};
 
 /// Columns of [`request`], in its order.
 macro_rules! columns {
@@ -15,7 +15,8 @@ macro_rules! columns {
          coalesce(c.error_message, r.error_message), r.prompt_tokens, r.completion_tokens, r.total_tokens, \
          r.cached_tokens, r.reasoning_tokens, coalesce(c.usage_estimated, r.usage_estimated), r.duration_us, \
          r.first_token_us, r.overhead_us, r.key_id, r.key_name, coalesce(c.simulated, r.simulated), r.attempts_count, \
-         coalesce(c.route, r.route), coalesce(c.variant, r.variant)"
+         coalesce(c.route, r.route), coalesce(c.variant, r.variant), r.cache_write_tokens, r.audio_prompt_tokens, \
+         r.audio_completion_tokens"
     };
 }
 pub(super) use columns;
@@ -23,7 +24,7 @@ pub(super) use columns;
 /// What stands behind them when one request is asked for, in the order of [`details`].
 macro_rules! detail_columns {
     () => {
-        "coalesce(c.verdicts, r.verdicts), c.attempts, r.attempt_times"
+        "coalesce(c.verdicts, r.verdicts), c.attempts, r.attempt_times, coalesce(c.notes, r.notes)"
     };
 }
 pub(super) use detail_columns;
@@ -65,6 +66,9 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
                 cached: optional(row, 16)?,
                 reasoning: optional(row, 17)?,
                 estimated: row.try_get(18)?,
+                cache_write: optional(row, 28)?,
+                audio_prompt: optional(row, 29)?,
+                audio_completion: optional(row, 30)?,
             },
             duration_us: unsigned(row.try_get(19)?),
             first_token_us: optional(row, 20)?,
@@ -74,25 +78,45 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
             simulated: row.try_get(24)?,
             attempts: Vec::new(),
             verdicts: Vec::new(),
+            notes: Vec::new(),
         },
     })
 }
 
-/// Verdicts, and the attempts of a request that has a course.
-pub(super) fn details(row: &SqliteRow) -> Result<(Vec<Verdict>, Option<Vec<AttemptRecord>>), StoreError> {
+/// What lists do not read of a request.
+pub(super) struct Details {
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) notes: Vec<Note>,
+    /// Of a request that has a course.
+    pub(super) attempts: Option<Vec<AttemptRecord>>,
+}
+
+pub(super) fn details(row: &SqliteRow) -> Result<Details, StoreError> {
     let json = |error: serde_json::Error| StoreError::Unexpected(error.into());
-    let verdicts = serde_json::from_str(row.try_get(28)?).map_err(json)?;
-    let Some(attempts) = row.try_get::<Option<&str>, _>(29)? else {
-        return Ok((verdicts, None));
+    let verdicts = serde_json::from_str(row.try_get(31)?).map_err(json)?;
+    let notes = match row.try_get(34)? {
+        "" => Vec::new(),
+        notes => serde_json::from_str(notes).map_err(json)?,
+    };
+    let Some(attempts) = row.try_get::<Option<&str>, _>(32)? else {
+        return Ok(Details {
+            verdicts,
+            notes,
+            attempts: None,
+        });
     };
     let mut attempts: Vec<AttemptRecord> = serde_json::from_str(attempts).map_err(json)?;
-    let times: Vec<(u64, u64, Option<u64>)> = serde_json::from_str(row.try_get(30)?).map_err(json)?;
+    let times: Vec<(u64, u64, Option<u64>)> = serde_json::from_str(row.try_get(33)?).map_err(json)?;
     for (attempt, (started_us, latency_us, first_token_us)) in attempts.iter_mut().zip(times) {
         attempt.started_us = started_us;
         attempt.latency_us = latency_us;
         attempt.first_token_us = first_token_us;
     }
-    Ok((verdicts, Some(attempts)))
+    Ok(Details {
+        verdicts,
+        notes,
+        attempts: Some(attempts),
+    })
 }
 
 pub(super) fn attempt(row: &SqliteRow) -> Result<AttemptRecord, StoreError> {

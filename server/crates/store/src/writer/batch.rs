@@ -19,7 +19,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use rusqlite::{Connection, Statement, ToSql, TransactionBehavior, params};
 use serde::{Deserialize, Serialize, Serializer as _};
 use std::collections::BTreeMap;
-use switchyard_engine::record::{AttemptRecord, Outcome, RequestRecord};
+use switchyard_engine::record::{AttemptRecord, Note, Outcome, RequestRecord};
 
 /// A record with the id of its row; also a line of the spool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,16 +127,18 @@ fn is_written(connection: &Connection, record: &RequestRecord) -> Result<bool, S
 const SHORT: &str = "\
     insert into requests (id, request_id, arrived_at_ms, outcome, prompt_tokens, completion_tokens, total_tokens,
                           cached_tokens, reasoning_tokens, duration_us, first_token_us, overhead_us, key_id, key_name,
-                          attempts_count, course, attempt_times,
-                          surface, stream, model, status, usage_estimated, simulated, verdicts, route)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, '', 0, 0, 0, '', '')";
+                          attempts_count, course, attempt_times, cache_write_tokens, audio_prompt_tokens,
+                          audio_completion_tokens, surface, stream, model, status, usage_estimated, simulated,
+                          verdicts, route)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, '', 0, 0, 0, '', '')";
 
 const LONG: &str = "\
     insert into requests (id, request_id, arrived_at_ms, surface, stream, model, upstream_model, provider, target, status,
                           outcome, error_code, error_message, prompt_tokens, completion_tokens, total_tokens,
                           cached_tokens, reasoning_tokens, usage_estimated, duration_us, first_token_us, overhead_us,
-                          key_id, key_name, simulated, attempts_count, verdicts, route, variant)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                          key_id, key_name, simulated, attempts_count, verdicts, route, variant, cache_write_tokens,
+                          audio_prompt_tokens, audio_completion_tokens, notes)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 const ATTEMPT: &str = "\
     insert into attempts (request_row, number, target, provider, model, outcome, status, started_us, latency_us,
@@ -171,6 +173,9 @@ fn add_rows(connection: &Connection, courses: &mut Courses, fresh: &Fresh<'_>) -
         values.add(count_of(&record.attempts))?;
         values.add(course)?;
         values.add(str::from_utf8(&times).map_err(|error| StoreError::Unexpected(error.into()))?)?;
+        values.add(record.usage.cache_write.map(signed))?;
+        values.add(record.usage.audio_prompt.map(signed))?;
+        values.add(record.usage.audio_completion.map(signed))?;
         short.raw_execute()?;
     }
     Ok(())
@@ -198,6 +203,14 @@ fn write_times(text: &mut Vec<u8>, attempts: &[AttemptRecord]) -> Result<(), Sto
     serde_json::Serializer::new(text)
         .collect_seq(times)
         .map_err(|error| StoreError::Unexpected(error.into()))
+}
+
+/// As they are kept: empty where there are none.
+pub(super) fn notes_text(notes: &[Note]) -> Result<String, StoreError> {
+    if notes.is_empty() {
+        return Ok(String::new());
+    }
+    serde_json::to_string(notes).map_err(|error| StoreError::Unexpected(error.into()))
 }
 
 fn count_of(attempts: &[AttemptRecord]) -> u32 {
@@ -236,6 +249,10 @@ fn add_long(connection: &Connection, id: i64, record: &RequestRecord) -> Result<
         verdicts,
         &*record.route,
         record.variant.as_deref(),
+        record.usage.cache_write.map(signed),
+        record.usage.audio_prompt.map(signed),
+        record.usage.audio_completion.map(signed),
+        notes_text(&record.notes)?,
     ])?;
     let mut statement = connection.prepare_cached(ATTEMPT)?;
     for (number, attempt) in (1_i64..).zip(&record.attempts) {

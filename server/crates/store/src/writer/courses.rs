@@ -7,6 +7,7 @@
 //! fill the table. What is known here is a copy of what the table has, good until a transaction fails and takes back what it
 //! put there. Whatever is not known is looked up, and written if it is not there.
 
+use super::batch::notes_text;
 use crate::error::StoreError;
 use foldhash::{HashMap, HashSet, fast::RandomState};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -83,11 +84,15 @@ impl Courses {
             .verdicts
             .iter()
             .for_each(|verdict| facts(verdict).hash(&mut hasher));
+        record
+            .notes
+            .iter()
+            .for_each(|note| (note.fate, &*note.field, &*note.why).hash(&mut hasher));
         hasher.finish()
     }
 }
 
-/// What makes a course, but for attempts and verdicts.
+/// What makes a course, but for attempts, verdicts and notes.
 fn shared(record: &RequestRecord) -> impl Hash + Eq + use<'_> {
     let asked = (
         &*record.surface,
@@ -140,6 +145,7 @@ fn is_same(one: &RequestRecord, other: &RequestRecord) -> bool {
             .map(shared_of_attempt)
             .eq(other.attempts.iter().map(shared_of_attempt))
         && one.verdicts == other.verdicts
+        && one.notes == other.notes
 }
 
 /// What is left of a request without what is its own.
@@ -170,6 +176,7 @@ fn find_or_insert(connection: &Connection, course: &RequestRecord) -> Result<i64
     let json = |error: serde_json::Error| StoreError::Unexpected(error.into());
     let verdicts = serde_json::to_string(&course.verdicts).map_err(json)?;
     let attempts = serde_json::to_string(&course.attempts).map_err(json)?;
+    let notes = notes_text(&course.notes)?;
     let values = params![
         &*course.model,
         course.target.as_deref(),
@@ -186,13 +193,15 @@ fn find_or_insert(connection: &Connection, course: &RequestRecord) -> Result<i64
         course.simulated,
         verdicts,
         attempts,
+        notes,
     ];
     let found = connection
         .prepare_cached(
             "select id from courses
              where model = ? and target is ? and surface = ? and stream = ? and upstream_model is ? and provider is ? and
                    route = ? and variant is ? and status = ? and error_code is ? and error_message is ? and
-                   usage_estimated = ? and simulated = ? and verdicts = ? and attempts = ?",
+                   usage_estimated = ? and simulated = ? and verdicts = ? and attempts = ? and
+                   notes = ?",
         )?
         .query_row(values, |row| row.get(0))
         .optional()?;
@@ -202,8 +211,9 @@ fn find_or_insert(connection: &Connection, course: &RequestRecord) -> Result<i64
     connection
         .prepare_cached(
             "insert into courses (model, target, surface, stream, upstream_model, provider, route, variant, status,
-                                  error_code, error_message, usage_estimated, simulated, verdicts, attempts)
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                                  error_code, error_message, usage_estimated, simulated, verdicts, attempts,
+                                  notes)
+             values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(values)?;
     Ok(connection.last_insert_rowid())

@@ -1,16 +1,16 @@
 //! What is written once for many requests, and when keys were used: whoever reads must not be able to tell.
 
-use crate::support::{Place, T0, attempt, record, verdict};
+use crate::support::{Place, T0, attempt, note, record, verdict};
 use sqlx::{Connection, Executor, Row};
 use std::time::Duration;
 use switchyard_core::usage::Usage;
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Outcome, RequestRecord, VerdictState},
+    record::{AttemptRecord, Fate, Outcome, RequestRecord, VerdictState},
 };
 use switchyard_store::{KeyFilter, LogFilter, OutcomeFilter, Page, Store, Writer};
 
-/// The `n`th of requests that take turns in five courses, with numbers of its own.
+/// The `n`th of requests that take turns in seven courses, with numbers of its own.
 fn in_turn(n: i64) -> RequestRecord {
     let own = n.unsigned_abs();
     let times = |attempt: AttemptRecord, nth: u64| AttemptRecord {
@@ -22,6 +22,9 @@ fn in_turn(n: i64) -> RequestRecord {
     let plain = RequestRecord {
         usage: Usage {
             cached: own.is_multiple_of(3).then_some(own),
+            cache_write: own.is_multiple_of(4).then_some(own + 1),
+            audio_prompt: own.is_multiple_of(5).then_some(own + 2),
+            audio_completion: own.is_multiple_of(7).then_some(own + 3),
             ..record(n).usage
         },
         duration_us: own * 1000,
@@ -31,7 +34,7 @@ fn in_turn(n: i64) -> RequestRecord {
         attempts: vec![times(attempt("openai-1", "success"), 0)],
         ..record(n)
     };
-    match n % 5 {
+    match n % 7 {
         0 => plain,
         1 => RequestRecord { stream: true, ..plain },
         // Nothing of it is known.
@@ -72,6 +75,19 @@ fn in_turn(n: i64) -> RequestRecord {
             ],
             ..plain
         },
+        // As the first, but translated.
+        4 => RequestRecord {
+            notes: vec![
+                note(Fate::Dropped, "logit_bias", "no such parameter there"),
+                note(Fate::Kept, "temperature", ""),
+            ],
+            ..plain
+        },
+        // And with other notes.
+        5 => RequestRecord {
+            notes: vec![note(Fate::Dropped, "logit_bias", "\"so\"")],
+            ..plain
+        },
         // All but a verdict is as in the first.
         _ => RequestRecord {
             verdicts: vec![verdict("openai-1", VerdictState::Chosen, "the only one")],
@@ -96,9 +112,10 @@ async fn assert_all_there(store: &Store, wanted: &[RequestRecord]) {
         let wanted = RequestRecord {
             attempts: Vec::new(),
             verdicts: Vec::new(),
+            notes: Vec::new(),
             ..wanted.clone()
         };
-        assert_eq!(listed.record, wanted, "lists are without attempts and verdicts");
+        assert_eq!(listed.record, wanted, "lists are without attempts, verdicts and notes");
     }
 }
 
@@ -119,10 +136,10 @@ async fn requests_that_share_a_course_come_back_as_they_went_in() {
     let wanted: Vec<_> = (0..40).map(in_turn).collect();
     let store = place.with(wanted.clone()).await;
     assert_all_there(&store, &wanted).await;
-    assert_eq!(count(&place, COURSES).await, 5);
-    // The first of each course stands alone, with its attempts beside it: one, one, none, two, one.
-    assert_eq!(count(&place, SHORT_ROWS).await, 35);
-    assert_eq!(count(&place, ATTEMPTS).await, 5);
+    assert_eq!(count(&place, COURSES).await, 7);
+    // The first of each course stands alone, with its attempts beside it: one, one, none, two, one, one, one.
+    assert_eq!(count(&place, SHORT_ROWS).await, 33);
+    assert_eq!(count(&place, ATTEMPTS).await, 7);
 }
 
 #[tokio::test]
@@ -133,15 +150,15 @@ async fn a_course_is_found_again_after_a_restart() {
         place.with(part.to_vec()).await.close().await;
     }
     assert_all_there(&place.open().await, &wanted).await;
-    assert_eq!(count(&place, COURSES).await, 5);
-    assert_eq!(count(&place, SHORT_ROWS).await, 45);
+    assert_eq!(count(&place, COURSES).await, 7);
+    assert_eq!(count(&place, SHORT_ROWS).await, 39);
 }
 
 #[tokio::test]
 async fn what_is_like_no_other_makes_no_course() {
     let place = Place::new();
     let wanted: Vec<_> = (0..30)
-        .map(|n| match n % 3 {
+        .map(|n| match n % 4 {
             0 => RequestRecord {
                 error_message: Some(format!("no such model: {n}")),
                 ..record(n)
@@ -151,6 +168,10 @@ async fn what_is_like_no_other_makes_no_course() {
                     error: Some(format!("connection {n} was closed")),
                     ..attempt("openai-1", "cut")
                 }],
+                ..record(n)
+            },
+            2 => RequestRecord {
+                notes: vec![note(Fate::Dropped, &format!("messages[{n}].name"), "no names there")],
                 ..record(n)
             },
             _ => RequestRecord {
@@ -186,7 +207,7 @@ async fn a_transaction_that_is_taken_back_leaves_no_course_behind() {
     wanted.iter().skip(20).for_each(|record| writer.push(record.clone()));
     writer.drained().await;
     assert_all_there(&store, &wanted).await;
-    assert_eq!(count(&place, COURSES).await, 5);
+    assert_eq!(count(&place, COURSES).await, 7);
 }
 
 /// A key's requests, page by page, are those that a search through everything finds.

@@ -12,6 +12,7 @@ mod keys;
 mod log;
 mod opening;
 mod outages;
+mod responses;
 mod sessions;
 mod support;
 mod writing;

@@ -180,13 +180,13 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 
     let error = Store::open(&place.database()).await.unwrap_err();
     assert!(
-        matches!(error, StoreError::NewerSchema { found: 4711, known: 4 }),
+        matches!(error, StoreError::NewerSchema { found: 4711, known: 6 }),
         "{error:?}"
     );
     assert!(!error.is_transient());
     let text = error.to_string();
     assert!(
-        text.contains("4711") && text.contains("up to 4") && text.contains("newer Switchyard"),
+        text.contains("4711") && text.contains("up to 6") && text.contains("newer Switchyard"),
         "{text}"
     );
 }

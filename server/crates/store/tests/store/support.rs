@@ -8,7 +8,7 @@ use switchyard_core::{
 };
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState},
+    record::{AttemptRecord, Fate, Note, Outcome, RequestRecord, Verdict, VerdictState},
 };
 use switchyard_store::{KeyRow, NewKeyRow, Store, Writer, WriterConfig};
 
@@ -119,6 +119,7 @@ pub(crate) fn record(n: i64) -> RequestRecord {
         simulated: false,
         attempts: vec![attempt("openai-1", "success")],
         verdicts: vec![verdict("openai-1", VerdictState::Chosen, "first in order")],
+        notes: Vec::new(),
     }
 }
 
@@ -142,6 +143,14 @@ pub(crate) fn verdict(target: &str, state: VerdictState, reason: &str) -> Verdic
         state,
         reason: reason.to_owned().into(),
         until_ms: None,
+    }
+}
+
+pub(crate) fn note(fate: Fate, field: &str, why: &str) -> Note {
+    Note {
+        fate,
+        field: field.to_owned().into(),
+        why: why.to_owned().into(),
     }
 }
 

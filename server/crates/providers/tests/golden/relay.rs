@@ -1,4 +1,4 @@
-//! The OpenAI wire against files: what goes up and what comes down, byte for byte.
+//! The OpenAI wire against whole conversations: what goes up and what comes down, byte for byte.
 //!
 //! The gateway relays a dialect to itself by splicing, so the promise is about bytes: `1.50` stays `1.50`, an escape stays
 //! an escape, an unknown field stays where it was. Only files that hold those bytes can keep such a promise. Each folder
@@ -18,7 +18,6 @@
 //! It cannot make a wrong thing right, because two checks do not look at those files: JSON that passed is compared, as
 //! JSON, with what the few documented differences make of the original; and `golden/grid.json` says for every feature on
 //! every kind of file which texts prove that a case shows it, or why there is no such case.
-#![cfg(test)]
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -26,12 +25,13 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use switchyard_core::error::Error;
 use switchyard_core::usage::Usage;
 use switchyard_providers::openai::OpenAi;
-use switchyard_providers::{Call, End, Progress, Surface, Wire};
+use switchyard_providers::params::OnUnsupported;
+use switchyard_providers::{Call, End, Progress, Surface, Terms, Wire};
 
 /// The files that the wire makes.
 const MADE: [&str; 5] = ["sent.json", "relayed.json", "relayed.sse", "usage.txt", "error.txt"];
@@ -73,7 +73,7 @@ fn in_order(document: &str, texts: &[String]) -> bool {
 
 #[test]
 fn every_cell_of_the_grid_has_a_case_or_a_reason() {
-    let grid: Grid = serde_json::from_slice(include_bytes!("golden/grid.json")).unwrap();
+    let grid: Grid = serde_json::from_slice(include_bytes!("grid.json")).unwrap();
     let mut claims: BTreeMap<(String, String), Vec<Case>> = BTreeMap::new();
     for case in cases() {
         for (part, features) in &case.options.covers {
@@ -168,7 +168,7 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/openai");
+    let folder = crate::folder().join("openai");
     let mut cases: Vec<Case> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| {
@@ -195,10 +195,12 @@ fn wire() -> OpenAi {
 /// Every file of the second column that this case should have.
 fn make(case: &Case) -> Made {
     let call = case.call();
-    let renamed = case.options.renamed;
-    let request = wire()
-        .encode(&call, &case.options.upstream_model, &HeaderMap::new())
-        .unwrap();
+    let terms = Terms {
+        now: SystemTime::UNIX_EPOCH + NOW,
+        on_unsupported: OnUnsupported::Warn,
+    };
+    let model = case.options.upstream_model.as_str();
+    let request = wire().encode(&call, model, &HeaderMap::new(), &terms).unwrap().request;
     assert_eq!(
         request.uri().path(),
         format!("/v1{}", call.surface.path()),
@@ -211,7 +213,7 @@ fn make(case: &Case) -> Made {
         case.read("stream.sse"),
         case.read("refusal.json"),
     ) {
-        (Some(answer), None, None) => match wire().decode(&call, renamed, answer.into()) {
+        (Some(answer), None, None) => match wire().decode(&call, model, answer.into()) {
             Ok(reply) => {
                 made.insert("relayed.json", reply.body.to_vec());
                 made.insert("usage.txt", show_usage(reply.usage).into());
@@ -263,7 +265,7 @@ fn show(made: &Made) -> BTreeMap<&str, String> {
 }
 
 fn feed(case: &Case, call: &Call, stream: &[u8], size: usize) -> Made {
-    let mut decoder = wire().decoder(call, case.options.renamed);
+    let mut decoder = wire().decoder(call, &case.options.upstream_model);
     let mut steps: Vec<Progress> = stream
         .chunks(size)
         .map(|piece| decoder.push(Bytes::copy_from_slice(piece)))
@@ -322,7 +324,7 @@ fn show_error(error: &Error) -> String {
 
 #[test]
 fn every_case_gives_the_bytes_of_its_files() {
-    let update = std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1");
+    let update = crate::is_update();
     let mut faults = Vec::new();
     for case in cases() {
         let made = make(&case);

@@ -1,0 +1,354 @@
+//! Requests that the gateway does not understand, passed on as they are.
+//!
+//! A path below `/v1` that is no surface may still be one that an upstream has: fine-tuning, vector stores, whatever a vendor
+//! adds next week. It goes to one target, named by `X-Provider` or by the body's `model`, with the gateway's credential in the
+//! place of the caller's. The life around it is that of every call (breaker, slots, deadline, one record, verdicts), but for
+//! what takes an understanding of the call: it is not ordered by a strategy, not retried, and nobody knows what it used.
+
+use super::attempt::{broken, collect_some, come_back, next};
+use super::{Engine, fail};
+use crate::ledger::{Ledger, Started, clean};
+use crate::live::now;
+use crate::plan::{Reason, may_ask};
+use crate::ports::UpstreamBody;
+use crate::request::{Attribution, Failure, Request};
+use crate::snapshot::{Link, Snapshot, Target};
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt, unfold};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use serde::Deserialize;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use switchyard_core::error::{Error, Kind};
+use switchyard_core::redact::redact;
+use switchyard_core::routing::{Leg, RouteId, Serves, TargetId};
+use switchyard_core::usage::Usage;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The word for it in logs, metrics and pages.
+const SURFACE: &str = "pass_through";
+const PROVIDER: HeaderName = HeaderName::from_static("x-provider");
+/// A body that is longer is not looked into for a model's name.
+const LONGEST_LOOK: usize = 1 << 20;
+/// Silence after which an answer is given up.
+const IDLE: Duration = Duration::from_secs(300);
+/// Percent-decodings after which a path is not decoded any further.
+const MOST_DECODINGS: usize = 8;
+
+/// A request that is passed on.
+pub struct Foreign {
+    /// Its surface means nothing.
+    pub request: Request,
+    pub method: Method,
+    /// Below `/v1`, with its slash and its query.
+    pub path: String,
+}
+
+/// What came back, whatever its status.
+pub struct Passed {
+    pub attribution: Attribution,
+    pub overhead: Duration,
+    pub waited: Duration,
+    pub status: StatusCode,
+    /// The upstream's, without those that are of its connection.
+    pub headers: HeaderMap,
+    /// Ends without an error that could be told: a client sees that it is cut.
+    pub body: BoxStream<'static, Result<Bytes, Error>>,
+}
+
+impl Engine {
+    /// Passes a request on. Dropping the future, or the body it gave, cancels what runs upstream and closes the record.
+    ///
+    /// # Errors
+    /// What the caller is to be told, with the target that was asked.
+    pub async fn pass_on(&self, foreign: Foreign) -> Result<Passed, Failure> {
+        let snapshot = self.snapshot();
+        let Foreign { request, method, path } = foreign;
+        let (records, open) = (Arc::clone(&self.records), Arc::clone(&self.open));
+        let mut ledger = Ledger::open(&request, Arc::clone(&snapshot), records, open);
+        ledger.is_surface(SURFACE);
+        let found = check_path(&path).and_then(|()| find(&snapshot, &request));
+        let (id, model) = found.map_err(|error| fail(&mut ledger, error))?;
+        ledger.asked_for(&model);
+        let leg = Leg {
+            target: id,
+            route: RouteId::DEFAULT,
+            place: 0,
+            model: model.into(),
+        };
+        let deadline = snapshot
+            .request_timeout
+            .and_then(|bound| Instant::now().checked_add(bound));
+        let target = &snapshot.targets[id.0];
+        ledger.would_ask(target, &leg);
+        let answered = {
+            let asked = pin!(self.ask(&mut ledger, target, &leg, deadline, &request, method, &path));
+            asked.await
+        };
+        let (started, response) = match answered {
+            Ok(answered) => answered,
+            Err(error) => return Err(fail(&mut ledger, error)),
+        };
+        let (parts, body) = response.into_parts();
+        ledger.attempt_status(parts.status.as_u16());
+        if parts.status.as_u16() < 400 {
+            ledger.committed(&started, true);
+            let (overhead, waited) = ledger.head_ready();
+            return Ok(Passed {
+                attribution: ledger.shared().attribution(),
+                overhead,
+                waited,
+                status: parts.status,
+                headers: relayed(&parts.headers),
+                body: flow(body, ledger, parts.status.as_u16()),
+            });
+        }
+        self.refused(ledger, target, &started, parts, body).await
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each is another part of one call")]
+    async fn ask(
+        &self,
+        ledger: &mut Ledger,
+        target: &Target,
+        leg: &Leg,
+        deadline: Option<Instant>,
+        request: &Request,
+        method: Method,
+        path: &str,
+    ) -> Result<(Started, http::Response<UpstreamBody>), Error> {
+        let link: &Link = target
+            .link
+            .as_ref()
+            .map_err(|reason| Error::new(Kind::NoTarget, format!("{} cannot be called: {reason}", target.name)))?;
+        let entered = target.live.admit(0, deadline).await;
+        let mut pass = entered.inspect_err(|error| {
+            let reason = Reason {
+                text: error.message.clone().into(),
+                until_ms: None,
+            };
+            ledger.exclude(leg.target, reason);
+        })?;
+        let credential = target.live.usable(now()).first().copied().unwrap_or(0);
+        pass.begin(credential, &leg.model);
+        let access = link
+            .accesses
+            .get(credential)
+            .ok_or_else(|| Error::new(Kind::Internal, "a credential is gone"))?;
+        let encoded = access.wire.pass_on(method, path, &request.headers, request.body.clone());
+        let encoded = encoded.unwrap_or_else(|| {
+            let message = format!(
+                "{} speaks another wire ({}): only calls that the gateway translates can go there",
+                target.name,
+                access.wire.kind().as_str()
+            );
+            let error = Error::new(Kind::Unsupported, message);
+            Err(error.told_as(501, "invalid_request_error", "proxy_not_supported"))
+        })?;
+        let started = ledger.begin_attempt(target, leg, pass);
+        let sent = link.transport.send(encoded);
+        let answered = match deadline {
+            None => sent.await.map_err(broken),
+            Some(at) => timeout_at(at, sent).await.map_or_else(
+                |_| {
+                    let message = "the gateway's request_timeout passed before an answer was there";
+                    Err(Error::new(Kind::Deadline, message))
+                },
+                |answered| answered.map_err(broken),
+            ),
+        };
+        match answered {
+            Ok(response) => Ok((started, response)),
+            Err(error) => {
+                let error = clean(error, target);
+                ledger.attempt_failed(&started, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// An answer that refuses goes to the caller as it came, without a credential of ours in it; but that the gateway's own was
+    /// refused is no business of the caller's.
+    async fn refused(
+        &self,
+        mut ledger: Box<Ledger>,
+        target: &Target,
+        started: &Started,
+        parts: http::response::Parts,
+        body: UpstreamBody,
+    ) -> Result<Passed, Failure> {
+        let said = timeout(Duration::from_secs(15), collect_some(body))
+            .await
+            .unwrap_or_default();
+        let wall = Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0));
+        let access = target.link.as_ref().ok().and_then(|link| link.accesses.first());
+        let error = access.map_or_else(
+            || Error::new(Kind::Unexpected, "the target is gone"),
+            |access| {
+                access
+                    .wire
+                    .failure(parts.status, &parts.headers, &said, SystemTime::UNIX_EPOCH + wall)
+            },
+        );
+        let error = clean(error, target);
+        ledger.attempt_failed(started, &error);
+        if error.kind == Kind::Auth {
+            let mut failure = fail(&mut ledger, error);
+            failure.headers = come_back(&parts.headers);
+            return Err(failure);
+        }
+        let (overhead, waited) = ledger.head_ready();
+        ledger.close_relayed(parts.status.as_u16(), &error);
+        let known: Vec<&str> = match &target.link {
+            Ok(link) => link.secrets.iter().map(switchyard_core::secret::Secret::expose).collect(),
+            Err(_) => Vec::new(),
+        };
+        let body = match String::from_utf8(said) {
+            Ok(text) => Bytes::from(redact(&text, &known)),
+            Err(error) => Bytes::from(error.into_bytes()),
+        };
+        Ok(Passed {
+            attribution: ledger.shared().attribution(),
+            overhead,
+            waited,
+            status: parts.status,
+            headers: relayed(&parts.headers),
+            body: futures_util::stream::once(async { Ok(body) }).boxed(),
+        })
+    }
+}
+
+/// A path that leaves the API's root, in however many disguises, is none.
+fn check_path(path: &str) -> Result<(), Error> {
+    let mut plain = path.split('?').next().unwrap_or_default().to_owned();
+    for _ in 0..MOST_DECODINGS {
+        let is_bad = plain.contains('\\')
+            || plain.contains("//")
+            || plain.chars().any(char::is_control)
+            || plain.split('/').any(|segment| matches!(segment, "." | ".."));
+        if is_bad {
+            let message = "the path must stay below /v1: no `.` or `..` segments, backslashes or empty segments";
+            return Err(Error::new(Kind::InvalidRequest, message).told_as(
+                400,
+                "invalid_request_error",
+                "invalid_proxy_path",
+            ));
+        }
+        let decoded = percent_encoding::percent_decode_str(&plain).decode_utf8_lossy().into_owned();
+        if decoded == plain {
+            return Ok(());
+        }
+        plain = decoded;
+    }
+    let message = "the path is percent-encoded too many times over";
+    Err(Error::new(Kind::InvalidRequest, message).told_as(400, "invalid_request_error", "invalid_proxy_path"))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    model: String,
+}
+
+/// Who is meant: the target or provider that `X-Provider` names, else whoever serves the body's model.
+fn find(snapshot: &Snapshot, request: &Request) -> Result<(TargetId, String), Error> {
+    let allowed = may_ask(snapshot, &request.headers, &request.caller)?;
+    let may = |i: usize| allowed.iter().all(|only| only.get(i) == Some(&true));
+    let model = (request.body.len() <= LONGEST_LOOK)
+        .then(|| serde_json::from_slice::<Named>(&request.body).ok())
+        .flatten()
+        .map(|named| snapshot.resolve(&named.model).to_owned());
+    let targets = || snapshot.targets.iter().enumerate();
+    if let Some(value) = request.headers.get(&PROVIDER) {
+        let name = value.to_str().unwrap_or_default().trim();
+        let named = targets().filter(|(_, target)| *target.name == *name || *target.provider == *name);
+        let mut named = named.peekable();
+        if named.peek().is_none() {
+            let message = format!("X-Provider names no configured target: {name:?}");
+            let error = Error::new(Kind::ModelNotFound, message).with_param("X-Provider");
+            return Err(error.told_as(404, "invalid_request_error", "provider_not_found"));
+        }
+        let found = named.find(|(i, _)| may(*i));
+        return found
+            .map(|(i, _)| (TargetId(i), model.unwrap_or_default()))
+            .ok_or_else(|| Error::new(Kind::NotAllowed, format!("this key's calls may not go to {name}")));
+    }
+    let Some(model) = model else {
+        let message = "nobody can tell who is meant: send `X-Provider: <target>`, or a JSON body with a `model`";
+        return Err(Error::new(Kind::InvalidRequest, message).told_as(
+            400,
+            "invalid_request_error",
+            "provider_not_resolved",
+        ));
+    };
+    let by = |wanted: &[Serves]| targets().find(|(i, target)| may(*i) && wanted.contains(&target.serves(&model)));
+    let found = by(&[Serves::Listed]).or_else(|| by(&[Serves::Anything, Serves::Open]));
+    found
+        .map(|(i, target)| (TargetId(i), target.upstream_model(&model).to_owned()))
+        .ok_or_else(|| {
+            let message = format!("no target that this key may use serves model {model}");
+            Error::new(Kind::ModelNotFound, message).with_param("model")
+        })
+}
+
+/// The upstream's headers, without those of its connection, its cookies, and its own id for the request, which comes back
+/// under a name of ours.
+fn relayed(headers: &HeaderMap) -> HeaderMap {
+    const OF_THE_CONNECTION: [&str; 12] = [
+        "connection",
+        "content-length",
+        "date",
+        "keep-alive",
+        "proxy-authenticate",
+        "server",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-request-id",
+    ];
+    let mut out = come_back(headers);
+    for (name, value) in headers {
+        if !OF_THE_CONNECTION.contains(&name.as_str()) && !out.contains_key(name) {
+            out.append(name.clone(), value.clone());
+        }
+    }
+    out
+}
+
+/// The body on its way. Whatever ends it closes the record.
+struct Flow {
+    body: UpstreamBody,
+    ledger: Box<Ledger>,
+    status: u16,
+    over: bool,
+}
+
+fn flow(body: UpstreamBody, ledger: Box<Ledger>, status: u16) -> BoxStream<'static, Result<Bytes, Error>> {
+    let flow = Flow {
+        body,
+        ledger,
+        status,
+        over: false,
+    };
+    unfold(Box::new(flow), |mut flow| async move {
+        if flow.over {
+            return None;
+        }
+        match next(&mut flow.body, IDLE).await {
+            Ok(Some(bytes)) => Some((Ok(bytes), flow)),
+            Ok(None) => {
+                flow.over = true;
+                flow.ledger.close_answered(flow.status, Usage::default());
+                None
+            }
+            Err(error) => {
+                flow.over = true;
+                flow.ledger.close_partial(&error, Usage::default());
+                Some((Err(error), flow))
+            }
+        }
+    })
+    .boxed()
+}
