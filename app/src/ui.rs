@@ -16,6 +16,7 @@ pub mod ready;
 pub mod scroll;
 pub mod secret;
 pub mod state;
+pub mod surface;
 pub mod table;
 pub mod theme;
 pub mod tile;

@@ -86,9 +86,14 @@ export class Gateway {
   }
 
   /** A chat with the simulated provider; returns the request's id when its record is there. */
-  async chat(model, { key, content = "Hello", ...more } = {}) {
+  chat(model, { key, content = "Hello", ...more } = {}) {
     const body = { model, messages: [{ role: "user", content }], max_tokens: 4, ...more };
-    const response = await this.fetch("/v1/chat/completions", { key, body });
+    return this.call("/v1/chat/completions", { key, body });
+  }
+
+  /** A call in any dialect; returns the request's id when its record is there. */
+  async call(route, options) {
+    const response = await this.fetch(route, options);
     await response.text();
     const id = response.headers.get("x-request-id");
     await this.log(id);
@@ -104,13 +109,16 @@ export class Gateway {
     return eventually(read, `record of ${id}`);
   }
 
-  /** Some requests to look at, made once: the ids of one that was answered, one that failed and one that was cut. */
+  /** Some requests to look at, made once: the ids of one that was answered, one that failed, one that was cut, and one
+   * that was translated with a loss. */
   traffic() {
+    const messages = { model: "demo", messages: [{ role: "user", content: "Hello" }], max_tokens: 4, top_k: 40 };
     this.#traffic ??= Promise.all([
       this.chat("demo", { stream: true }),
       this.chat("demo-429"),
       this.chat("demo-cut", { stream: true, max_tokens: 64 }),
-    ]).then(([answered, failed, cut]) => ({ answered, failed, cut }));
+      this.call("/v1/messages", { body: messages }),
+    ]).then(([answered, failed, cut, translated]) => ({ answered, failed, cut, translated }));
     return this.#traffic;
   }
 

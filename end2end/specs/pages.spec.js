@@ -11,11 +11,13 @@ const PAGES = {
   "request, answered": ({ answered }) => `/requests/${answered}`,
   "request, failed": ({ failed }) => `/requests/${failed}`,
   "request, cut": ({ cut }) => `/requests/${cut}`,
+  "request, translated": ({ translated }) => `/requests/${translated}`,
   "request, missing": () => "/requests/0123456789abcdef0123456789abcdef",
   routing: () => "/routing",
   "routing, a dry run": () => "/routing?model=demo&prompt=%3CWhich%3E%20%26%20why%3F&stream=on",
   "routing, refused": () => "/routing?model=never-asked-for",
   playground: () => "/playground",
+  "playground, in another dialect": () => "/playground?model=demo&dialect=generate_content",
   keys: () => "/keys",
   "not found": () => "/nowhere",
   "sign in": () => "/signin?error=invalid",
@@ -107,7 +109,7 @@ test("what cannot be loaded says so, and the rest stays", async ({ page, complai
 for (const { where, label } of [
   { where: "/requests", label: "Model" },
   { where: "/routing", label: "Prompt" },
-  { where: "/playground", label: "Message" },
+  { where: "/playground", label: /^Message$/ },
 ]) {
   test(`what was typed on ${where} before the code came is still there`, async ({ page }) => {
     let send;

@@ -18,8 +18,8 @@ test("who may only read can look at the playground and not send", async ({ page 
   await expect(page.getByRole("button", { name: "Send" })).toBeDisabled();
   let sent = false;
   page.on("request", (request) => (sent ||= request.url().includes("/v1/chat/completions")));
-  await page.getByLabel("Message").fill("Hello");
-  await page.getByLabel("Message").press("Control+Enter");
+  await page.getByLabel("Message", { exact: true }).fill("Hello");
+  await page.getByLabel("Message", { exact: true }).press("Control+Enter");
   await page.getByRole("link", { name: "Overview" }).click();
   await expect(page.getByRole("heading", { name: "Overview", level: 1 })).toBeVisible();
   expect(sent).toBe(false);

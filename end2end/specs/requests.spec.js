@@ -1,4 +1,4 @@
-import { load } from "../lib/page.js";
+import { load, panel } from "../lib/page.js";
 import { expect, test } from "../lib/test.js";
 
 const rows = (page) => page.getByRole("region", { name: "Requests" }).getByRole("row");
@@ -80,4 +80,42 @@ test("a request that failed says why", async ({ page, gateway }) => {
   await expect(page.getByRole("row", { name: /^1 ?demo failed:/ })).toBeVisible();
   await page.getByRole("link", { name: "Open in playground" }).click();
   await expect(page.getByLabel("Model")).toHaveValue("demo-429");
+});
+
+test("a request that was translated tells of each field what became of it", async ({ page, gateway }) => {
+  const messages = [{ role: "user", content: "Hello" }];
+  const body = { model: "demo", messages, max_tokens: 4, top_k: 40, metadata: { user_id: "u" } };
+  const id = await gateway.call("/v1/messages", { body });
+  const { notes, outcome } = await gateway.log(id);
+  expect([outcome, notes.some(({ fate }) => fate === "dropped")]).toEqual(["success", true]);
+  await load(page, `/requests/${id}`);
+  const translation = panel(page, "Translation");
+  for (const fate of ["dropped", "approximated", "mapped", "kept"]) {
+    const count = notes.filter((note) => note.fate === fate).length;
+    await expect(translation).toContainText(`${count} ${fate}`);
+  }
+  const told = await translation.getByRole("row").filter({ has: page.getByRole("rowheader") }).allTextContents();
+  expect(told.length).toBe(notes.length);
+  expect(told[0]).toContain("dropped");
+  await expect(translation.getByRole("row", { name: /^top_k/ })).toContainText("dropped");
+  await expect(panel(page, "Facts")).toContainText("Messages (Anthropic)");
+  await page.getByRole("link", { name: "Open in playground" }).click();
+  await expect(page.getByRole("radio", { name: "Messages", exact: true })).toBeChecked();
+});
+
+test("a request of which nothing had to be changed says so", async ({ page, gateway }) => {
+  await load(page, `/requests/${await gateway.chat("demo")}`);
+  await expect(panel(page, "Translation")).toContainText("Nothing was dropped or changed: relayed as it came");
+  await load(page, `/requests/${await gateway.chat("no-such-model")}`);
+  await expect(panel(page, "Translation")).toContainText("No upstream was called");
+});
+
+test("the list names the surface a request came in by", async ({ page, gateway }) => {
+  const { id, key } = await gateway.createKey("many-surfaces");
+  const contents = [{ role: "user", parts: [{ text: "Hello" }] }];
+  await gateway.call("/v1beta/models/demo:generateContent", { key, body: { contents } });
+  await gateway.call("/v1beta/models/demo:countTokens", { key, body: { contents } });
+  await load(page, `/requests?api_key_id=${id}`);
+  await expect(rows(page).getByRole("cell", { name: /generateContent/ })).toHaveCount(1);
+  await expect(rows(page).getByRole("cell", { name: /countTokens \(Gemini\)/ })).toHaveCount(1);
 });

@@ -8,8 +8,8 @@
 
 use serde_json::Value;
 use switchyard_api::{
-    ApiError, Attempt, BreakerState, CredentialState, Dashboard, ErrorBody, ErrorEnvelope, Explained, Gateway, Key,
-    KeyCounts, KeyState, LogCounts, LogDetail, LogPage, LogRow, LogSummary, Me, Model, ModelLatency, ModelList,
+    ApiError, Attempt, BreakerState, CredentialState, Dashboard, ErrorBody, Explained, Gateway, Key, KeyCounts,
+    KeyState, LogCounts, LogDetail, LogPage, LogRow, LogSummary, Me, Model, ModelLatency, ModelList, Note,
     ProviderCounts, QuotaUse, Range, RouteInfo, RouteTarget, Scope, StoreState, Summary, TargetState, Targets,
     Timestamp, Traffic, TrafficPoint, Verdict, WouldFail,
 };
@@ -60,6 +60,23 @@ fn value(text: &str) -> Result<Value, ApiError> {
     serde_json::from_str(text).map_err(|_| unreadable("not JSON"))
 }
 
+/// Why a request was refused. Errors have another shape in each dialect; all of them have an `error` with a `message`.
+#[must_use]
+pub fn refusal(status: u16, body: &str) -> ApiError {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let error = &body["error"];
+    // OpenAI has a word in `code`. Gemini has a number there and the word in `status`, Anthropic has it in `type`.
+    let code = ["code", "status", "type"]
+        .into_iter()
+        .find_map(|field| error[field].as_str())
+        .unwrap_or("unknown");
+    let message = match error["message"].as_str().or_else(|| error.as_str()) {
+        Some(message) => message.to_owned(),
+        None => format!("The gateway answered {status} and did not say why."),
+    };
+    ApiError::new(status, code, message)
+}
+
 fn unreadable(what: &str) -> ApiError {
     let message =
         format!("The gateway's answer could not be read ({what}). If it was just updated, load the page again.");
@@ -80,10 +97,11 @@ macro_rules! objects {
 objects! {
     Attempt { number, target, provider, model, outcome, status, started_ms, latency_ms, ttft_ms, error }
     Verdict { target, state, reason, until }
+    Note { fate, field, why }
     LogRow {
         id, trace_id, stage, created_at, surface, stream, model, upstream_model, provider, target, route, variant, status,
         outcome, error_code, error_message, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
-        reasoning_tokens, usage_estimated, cost_usd, duration_ms, ttft_ms, overhead_ms, attempts_count, api_key_id,
+        reasoning_tokens, cache_write_tokens, audio_prompt_tokens, audio_completion_tokens, usage_estimated, cost_usd, duration_ms, ttft_ms, overhead_ms, attempts_count, api_key_id,
         api_key_name, simulated
     }
     LogPage { data, summary, next }
@@ -125,6 +143,7 @@ impl Read for LogDetail {
             row: Read::read(value, fault),
             attempts: fault.field(value, "attempts"),
             verdicts: fault.field(value, "verdicts"),
+            notes: fault.field(value, "notes"),
         }
     }
 }
@@ -136,14 +155,6 @@ impl Read for ErrorBody {
             kind: fault.field(value, "type"),
             code: fault.field(value, "code"),
             param: fault.field(value, "param"),
-        }
-    }
-}
-
-impl Read for ErrorEnvelope {
-    fn read(value: &Value, fault: &mut Fault) -> Self {
-        Self {
-            error: fault.field(value, "error"),
         }
     }
 }

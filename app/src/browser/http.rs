@@ -1,10 +1,10 @@
 //! Requests to the gateway that served the page.
 
 use super::go;
-use crate::api::{query::Query, read::read};
+use crate::api::{query::Query, read::refusal};
 use leptos::prelude::{ReadUntracked, use_context, window};
 use leptos_router::location::{BrowserUrl, LocationProvider};
-use switchyard_api::{ApiError, ErrorEnvelope};
+use switchyard_api::ApiError;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Request, RequestInit, Response};
@@ -12,9 +12,27 @@ use web_sys::{AbortSignal, Request, RequestInit, Response};
 /// Sends a request and hands out the answer if it is a good one. `more` are headers; an empty one is not sent.
 ///
 /// # Errors
-/// What the gateway said, or that it could not be reached. A session that has ended is no error that a page could show:
-/// the browser goes to sign in, and this never returns.
+/// What the gateway said, or that it could not be reached.
 pub async fn send(
+    method: &str,
+    path: &str,
+    json: Option<&str>,
+    more: &[(&str, &str)],
+    stop: Option<&AbortSignal>,
+) -> Result<Response, ApiError> {
+    let response = fetch(method, path, json, more, stop).await?;
+    if response.ok() {
+        return Ok(response);
+    }
+    Err(refusal(response.status(), &text(&response).await.unwrap_or_default()))
+}
+
+/// Sends a request and hands out the answer, good or not.
+///
+/// # Errors
+/// When the gateway could not be reached. A session that has ended is no error that a page could show: the browser goes to
+/// sign in, and this never returns.
+pub async fn fetch(
     method: &str,
     path: &str,
     json: Option<&str>,
@@ -38,11 +56,10 @@ pub async fn send(
         .await
         .map_err(|_| unreachable())?;
     let response: Response = answer.dyn_into().map_err(|_| unreachable())?;
-    match response.status() {
-        401 => sign_in().await,
-        _ if response.ok() => Ok(response),
-        status => Err(refusal(status, &text(&response).await.unwrap_or_default())),
+    if response.status() == 401 {
+        return sign_in().await;
     }
+    Ok(response)
 }
 
 /// The whole body.
@@ -64,21 +81,6 @@ fn unreachable() -> ApiError {
         "unreachable",
         "The gateway could not be reached. Check that it runs and that you are online, then try again.",
     )
-}
-
-fn refusal(status: u16, body: &str) -> ApiError {
-    match read(body) {
-        Ok(ErrorEnvelope { error }) => ApiError {
-            status,
-            code: error.code,
-            message: error.message,
-        },
-        Err(_) => ApiError::new(
-            status,
-            "unknown",
-            format!("The gateway answered {status} and did not say why."),
-        ),
-    }
 }
 
 async fn sign_in<T>() -> T {

@@ -145,12 +145,35 @@ fn a_dry_run_is_read_with_its_error_beside_the_status() {
         order: vec!["openai".to_owned()],
         upstream_models: vec!["gpt-4o".to_owned()],
         verdicts: detail().verdicts,
-        error: Some(WouldFail {
-            status: 503,
-            error: error.clone(),
-        }),
+        error: Some(WouldFail { status: 503, error }),
     });
-    holds(&ErrorEnvelope { error });
+}
+
+#[test]
+fn a_refusal_is_read_in_each_dialects_shape() {
+    let told = |body: &str| {
+        let fault = refusal(429, body);
+        format!("{} {} {}", fault.status, fault.code, fault.message)
+    };
+    for (body, want) in [
+        (
+            r#"{"error":{"message":"too fast","type":"rate_limit_error","code":"rate_limit_exceeded","param":null}}"#,
+            "429 rate_limit_exceeded too fast",
+        ),
+        (
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"too fast"}}"#,
+            "429 rate_limit_error too fast",
+        ),
+        (
+            r#"{"error":{"code":429,"message":"too fast","status":"RESOURCE_EXHAUSTED"}}"#,
+            "429 RESOURCE_EXHAUSTED too fast",
+        ),
+        (r#"{"error":"too fast"}"#, "429 unknown too fast"),
+        ("<html>", "429 unknown The gateway answered 429 and did not say why."),
+        ("7", "429 unknown The gateway answered 429 and did not say why."),
+    ] {
+        assert_eq!(told(body), want);
+    }
 }
 
 #[test]

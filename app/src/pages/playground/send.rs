@@ -2,7 +2,9 @@
 
 use super::{
     ask,
+    dialect::Dialect,
     talk::{Answer, Talk, Turn, said},
+    wire::Wire,
 };
 use leptos::prelude::*;
 
@@ -23,14 +25,19 @@ pub fn send(talk: Talk, model: String) {
     settings.model.clone_from(&model);
     let mut before: Vec<_> = talk.turns.get_untracked().into_iter().map(with_text).collect();
     before.push((Turn::User(draft.clone()), String::new()));
-    let body = match ask::body(&settings, &said(&before)) {
+    let dialect = talk.dialect.get_untracked();
+    let body = match ask::body(dialect, &settings, &said(&before)) {
         Ok(body) => body,
         Err(sentence) => return talk.problem.set(Some(sentence)),
     };
+    talk.wire
+        .update(|wire| *wire = Wire::asked(wire.number, dialect.path(&model), body));
     talk.problem.set(None);
     talk.draft.set(String::new());
     talk.busy.set(true);
-    let answer = ArcRwSignal::new(Answer::default());
+    let mut answer = Answer::default();
+    answer.facts.dialect = Some(dialect.name());
+    let answer = ArcRwSignal::new(answer);
     talk.turns.update(|turns| {
         turns.push(Turn::User(draft.clone()));
         turns.push(Turn::Model {
@@ -38,7 +45,7 @@ pub fn send(talk: Talk, model: String) {
             answer: answer.clone(),
         });
     });
-    run(talk, body, answer, draft);
+    run(talk, dialect, answer, draft);
 }
 
 /// Who spoke, and the words as far as they go back to the upstream.
@@ -59,7 +66,7 @@ pub fn stop(talk: Talk) {
 }
 
 #[cfg(target_arch = "wasm32")]
-fn run(talk: Talk, body: String, answer: ArcRwSignal<Answer>, draft: String) {
+fn run(talk: Talk, dialect: Dialect, answer: ArcRwSignal<Answer>, draft: String) {
     let Ok(stop) = web_sys::AbortController::new() else {
         return end(
             talk,
@@ -73,7 +80,9 @@ fn run(talk: Talk, body: String, answer: ArcRwSignal<Answer>, draft: String) {
     leptos::task::spawn_local(async move {
         let sent = crate::browser::clock_ms();
         let elapsed = move || crate::browser::clock_ms() - sent;
-        let fault = super::stream::read(&body, &signal, &answer, elapsed).await.err();
+        let fault = super::stream::read(dialect, talk.wire, &signal, &answer, elapsed)
+            .await
+            .err();
         // A cut that was asked for is no fault.
         let fault = if signal.aborted() {
             Some("Stopped.".to_owned())
@@ -86,7 +95,7 @@ fn run(talk: Talk, body: String, answer: ArcRwSignal<Answer>, draft: String) {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-fn run(talk: Talk, _body: String, answer: ArcRwSignal<Answer>, draft: String) {
+fn run(talk: Talk, _dialect: Dialect, answer: ArcRwSignal<Answer>, draft: String) {
     end(talk, &answer, draft, None);
 }
 

@@ -1,27 +1,50 @@
 //! The browser's side of a streamed answer: fetch, decode, and hand over.
 
-use super::{chunk::Chunk, sse::Reader, talk::Answer};
-use crate::browser::http;
-use js_sys::{Reflect, Uint8Array};
+use super::{
+    chunk::Chunk,
+    dialect::Dialect,
+    sse::Reader,
+    talk::Answer,
+    wire::{Wire, is_telling},
+};
+use crate::{api::read::refusal, browser::http};
+use js_sys::{Array, Reflect, Uint8Array};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, ReadableStreamDefaultReader, Response, TextDecodeOptions, TextDecoder};
 
-/// Sends `body` and adds to `answer` what comes.
+/// Sends what stands in `wire`, keeps there what comes, and adds to `answer` what it says.
 ///
 /// # Errors
 /// A sentence: what the gateway or the upstream said, or that the line was cut.
 pub async fn read(
-    body: &str,
+    dialect: Dialect,
+    wire: RwSignal<Wire>,
     stop: &AbortSignal,
     answer: &ArcRwSignal<Answer>,
     elapsed_ms: impl Fn() -> f64,
 ) -> Result<(), String> {
-    let response = http::send("POST", "/v1/chat/completions", Some(body), &[], Some(stop))
+    let (path, sent) = wire.with_untracked(|wire| (wire.path.clone(), wire.sent.clone()));
+    let response = http::fetch("POST", &path, Some(&sent), dialect.headers(), Some(stop))
         .await
         .map_err(|fault| fault.message)?;
-    answer.update(|answer| headers(&response, answer));
+    wire.update(|wire| {
+        wire.status = response.status();
+        wire.headers = headers(&response);
+        answer.update(|Answer { facts, .. }| {
+            facts.target = wire.header("x-gateway-target");
+            facts.attempts = wire.header("x-gateway-attempts");
+            facts.translation = wire.header("x-gateway-translation");
+            facts.request_id = wire.header("x-request-id");
+        });
+    });
+    if !response.ok() {
+        let body = http::text(&response).await.unwrap_or_default();
+        wire.update(|wire| wire.take(&body));
+        let fault = refusal(response.status(), &body);
+        return Err(format!("{} ({}, {})", fault.message, fault.status, fault.code));
+    }
 
     let cut = || "The line was cut before the answer's end. What came is shown; send again for a whole one.".to_owned();
     let pieces: ReadableStreamDefaultReader = response
@@ -47,32 +70,43 @@ pub async fn read(
         let text = decoder
             .decode_with_buffer_source_and_options(&bytes, &more)
             .map_err(|_| cut())?;
-        for event in events.push(&text) {
-            if take(&event, answer, elapsed_ms())? {
+        let complete = events.push(&text);
+        wire.update(|wire| {
+            wire.take(&text);
+            wire.events += complete.len();
+        });
+        for event in complete {
+            if take(dialect, &event, answer, elapsed_ms())? {
                 return Ok(());
             }
         }
     }
-    match events.finish() {
-        Some(event) => take(&event, answer, elapsed_ms()).and_then(|done| if done { Ok(()) } else { Err(cut()) }),
-        None => Err(cut()),
+    let is_last = match events.finish() {
+        Some(event) => take(dialect, &event, answer, elapsed_ms())?,
+        None => false,
+    };
+    // Nothing marks the last event of Gemini's streams, but for a reason that stands in none before it.
+    let has_reason = || answer.with_untracked(|answer| answer.facts.finish.is_some());
+    if is_last || (dialect == Dialect::Gemini && has_reason()) {
+        return Ok(());
     }
+    Err(cut())
 }
 
 /// Adds an event; says whether it was the last.
-fn take(event: &str, answer: &ArcRwSignal<Answer>, elapsed_ms: f64) -> Result<bool, String> {
-    if event == "[DONE]" {
-        return Ok(true);
-    }
-    let mut chunk = Chunk::read(event);
-    let error = chunk.error.take();
+fn take(dialect: Dialect, event: &str, answer: &ArcRwSignal<Answer>, elapsed_ms: f64) -> Result<bool, String> {
+    let mut chunk = Chunk::read(dialect, event);
+    let (error, last) = (chunk.error.take(), chunk.last);
     answer.update(|answer| answer.add(chunk, elapsed_ms));
-    error.map_or(Ok(false), Err)
+    error.map_or(Ok(last), Err)
 }
 
-fn headers(response: &Response, answer: &mut Answer) {
-    let header = |name| response.headers().get(name).ok().flatten();
-    answer.facts.target = header("x-gateway-target");
-    answer.facts.attempts = header("x-gateway-attempts");
-    answer.facts.request_id = header("x-request-id");
+/// Those that tell of the call, as the browser lists them: by name.
+fn headers(response: &Response) -> Vec<(String, String)> {
+    let headers = Array::from(&response.headers());
+    let pairs = headers.iter().filter_map(|pair| {
+        let pair: Array = pair.dyn_into().ok()?;
+        Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
+    });
+    pairs.filter(|(name, _)| is_telling(name)).collect()
 }

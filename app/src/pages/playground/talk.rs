@@ -3,9 +3,14 @@
 use super::{
     ask::{Said, Settings},
     chunk::{CallPart, Chunk, Usage},
+    dialect::Dialect,
+    wire::Wire,
 };
 use crate::ui::format;
 use leptos::prelude::*;
+
+/// How an answer ends when its model has said all, in each dialect's word.
+const NATURAL: [&str; 4] = ["stop", "completed", "end_turn", "STOP"];
 
 /// The state of the playground. Kept by the frame, so that it outlives a look at another page.
 #[derive(Clone, Copy)]
@@ -15,6 +20,9 @@ pub struct Talk {
     /// The model that was typed or linked to; before that, the first one on offer.
     pub model: RwSignal<Option<String>>,
     pub settings: RwSignal<Settings>,
+    pub dialect: RwSignal<Dialect>,
+    /// The last call as it went over the line.
+    pub wire: RwSignal<Wire>,
     /// What kept the last message from being answered.
     pub problem: RwSignal<Option<String>>,
     pub busy: RwSignal<bool>,
@@ -29,6 +37,8 @@ impl Default for Talk {
             draft: RwSignal::new(String::new()),
             model: RwSignal::new(None),
             settings: RwSignal::new(Settings::default()),
+            dialect: RwSignal::new(Dialect::default()),
+            wire: RwSignal::new(Wire::default()),
             problem: RwSignal::new(None),
             busy: RwSignal::new(false),
             stop: StoredValue::new(None),
@@ -41,6 +51,7 @@ impl Talk {
     pub fn clear(self) {
         self.turns.set(Vec::new());
         self.problem.set(None);
+        self.wire.set(Wire::default());
     }
 }
 
@@ -67,11 +78,15 @@ pub struct Answer {
 /// What is known about an answer beside its words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
+    /// The dialect that was spoken.
+    pub dialect: Option<&'static str>,
     pub target: Option<String>,
     pub attempts: Option<String>,
+    /// How many fields were dropped, approximated, … on the way to the upstream's dialect.
+    pub translation: Option<String>,
     pub request_id: Option<String>,
     pub finish: Option<String>,
-    pub usage: Option<Usage>,
+    pub usage: Usage,
     pub first_token_ms: Option<f64>,
     pub whole_ms: Option<f64>,
 }
@@ -85,7 +100,11 @@ impl Answer {
         self.text.push_str(&chunk.text);
         self.reasoning.push_str(&chunk.reasoning);
         for part in chunk.calls {
-            match self.calls.iter_mut().find(|call| call.index == part.index) {
+            let begun = self
+                .calls
+                .iter_mut()
+                .find(|call| part.index.is_some() && call.index == part.index);
+            match begun {
                 Some(call) => {
                     call.name.push_str(&part.name);
                     call.arguments.push_str(&part.arguments);
@@ -94,7 +113,7 @@ impl Answer {
             }
         }
         self.facts.finish = chunk.finish.or(self.facts.finish.take());
-        self.facts.usage = chunk.usage.or(self.facts.usage);
+        self.facts.usage = self.facts.usage.and(chunk.usage);
     }
 
     /// Whether there is anything to keep.
@@ -106,38 +125,55 @@ impl Answer {
 impl Facts {
     /// The facts in the order one asks for them.
     pub fn words(&self) -> Vec<String> {
+        let dialect = self.dialect.map(|name| format!("in {name}"));
         let target = self.target.clone();
         let attempts = self
             .attempts
             .as_ref()
             .filter(|n| *n != "1")
             .map(|n| format!("{n} attempts"));
+        let translation = self.translation.as_ref().map(|counts| format!("translated: {counts}"));
         let first = self
             .first_token_ms
             .map(|ms| format!("first token {}", format::millis(ms)));
-        let tokens = self.usage.map(|usage| {
+        let usage = self.usage;
+        let (read, written) = (usage.all_in(), usage.tokens_out);
+        let tokens = (read.is_some() || written.is_some()).then(|| {
             format!(
                 "{} in, {} out",
-                format::count(usage.tokens_in),
-                format::count(usage.tokens_out)
+                format::count_or_absent(read),
+                format::count_or_absent(written)
             )
         });
+        let some = |n: Option<u64>, what: &str| n.filter(|n| *n > 0).map(|n| format!("{} {what}", format::count(n)));
         let speed = self.speed().map(|speed| format!("{speed:.0} tokens a second"));
         let finish = self
             .finish
             .as_ref()
-            .filter(|reason| *reason != "stop")
+            .filter(|reason| !NATURAL.contains(&reason.as_str()))
             .map(|reason| format!("ended by {reason}"));
-        [target, attempts, first, tokens, speed, finish]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            target,
+            dialect,
+            attempts,
+            translation,
+            first,
+            tokens,
+            some(usage.cached, "from cache"),
+            some(usage.cache_write, "written to cache"),
+            some(usage.reasoning, "for reasoning"),
+            speed,
+            finish,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Tokens a second from the first to the last. Too short a time tells nothing.
     fn speed(&self) -> Option<f64> {
         let seconds = (self.whole_ms? - self.first_token_ms?) / 1e3;
-        (seconds >= 0.05).then(|| self.usage.map(|usage| usage.tokens_out as f64 / seconds))?
+        (seconds >= 0.05).then(|| self.usage.tokens_out.map(|tokens| tokens as f64 / seconds))?
     }
 }
 
@@ -158,7 +194,7 @@ mod tests {
     fn answer(events: &[(&str, f64)]) -> Answer {
         let mut answer = Answer::default();
         for (data, at) in events {
-            answer.add(Chunk::read(data), *at);
+            answer.add(Chunk::read(Dialect::Chat, data), *at);
         }
         answer
     }
@@ -216,5 +252,38 @@ mod tests {
             .collect();
         assert_eq!(calls, ["stock({\"a\":1})", "x()"]);
         assert!(answer.facts.words().contains(&"ended by tool_calls".to_owned()));
+    }
+
+    #[test]
+    fn calls_without_a_number_do_not_run_into_each_other() {
+        let mut answer = Answer::default();
+        for name in ["stock", "stock"] {
+            let data =
+                format!(r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"{name}"}}}}]}}}}]}}"#);
+            answer.add(Chunk::read(Dialect::Gemini, &data), 1.0);
+        }
+        assert_eq!(answer.calls.len(), 2);
+    }
+
+    #[test]
+    fn usage_of_both_ends_is_one() {
+        let mut answer = Answer::default();
+        for data in [
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_read_input_tokens":40,"output_tokens":1}}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":71}}"#,
+        ] {
+            answer.add(Chunk::read(Dialect::Messages, data), 1.0);
+        }
+        answer.facts.dialect = Some(Dialect::Messages.name());
+        answer.facts.translation = Some("dropped=1, kept=3".to_owned());
+        assert_eq!(
+            answer.facts.words(),
+            [
+                "in Messages",
+                "translated: dropped=1, kept=3",
+                "42 in, 71 out",
+                "40 from cache"
+            ]
+        );
     }
 }

@@ -1,11 +1,12 @@
 //! What the playground shows.
 
-use super::{ask::Settings, send, talk::Talk, turn::TurnView};
+use super::{ask::Settings, dialect::Dialect, send, talk::Talk, turn::TurnView};
 use crate::ui::{
     button::{Button, Look},
     field::Field,
     note::{Note, Tone},
     panel::Panel,
+    ready::ready,
     typed::typed,
 };
 use leptos::{
@@ -84,6 +85,10 @@ pub fn Request(talk: Talk, models: Vec<String>, model: Signal<String>, fault: Op
                 .update(|settings| write(settings, event_target_value(&event)))
         }
     };
+    let unsaid = move || {
+        let bound = talk.dialect.get().most_tokens_unsaid();
+        bound.map_or_else(|| "default".to_owned(), |most| most.to_string())
+    };
     let options: Vec<_> = models
         .into_iter()
         .map(|id| view! { <option value=id></option> }.into_any())
@@ -91,6 +96,7 @@ pub fn Request(talk: Talk, models: Vec<String>, model: Signal<String>, fault: Op
     view! {
         <Panel title="Request" class="w4">
             <div class="stack">
+                {dialects(talk, model)}
                 {fault.map(|fault| view! { <Note tone=Tone::Warn>"The models did not load, so none are offered. "{fault}</Note> }.into_any())}
                 <Field label="Model">
                     <input class="input" name="model" list="models" autocomplete="off" value=model use:typed=model on:input=move |event| talk.model.set(Some(event_target_value(&event)))/>
@@ -104,16 +110,40 @@ pub fn Request(talk: Talk, models: Vec<String>, model: Signal<String>, fault: Op
                         <input class="input" name="temperature" inputmode="decimal" placeholder="default" use:typed=temperature on:input=set(|s, typed| s.temperature = typed)/>
                     </Field>
                     <Field label="Most tokens">
-                        <input class="input" name="max_tokens" inputmode="numeric" placeholder="default" use:typed=most on:input=set(|s, typed| s.most_tokens = typed)/>
+                        <input class="input" name="max_tokens" inputmode="numeric" placeholder=unsaid use:typed=most on:input=set(|s, typed| s.most_tokens = typed)/>
                     </Field>
                 </div>
                 <details>
                     <summary>"Tools"</summary>
-                    <Field label="As JSON" hint="Calls are shown, not run.">
+                    <Field label="As JSON" hint="Calls are shown, not run. Functions in OpenAI's form are told in the dialect's own; anything else is sent as typed.">
                         <textarea class="input mono" name="tools" rows="5" placeholder="[{\"type\": \"function\", …}]" use:typed=tools on:input=set(|s, typed| s.tools = typed)></textarea>
                     </Field>
                 </details>
             </div>
         </Panel>
     }
+}
+
+/// The choice of the dialect, and where a message in it goes. A radio group, so arrow keys work as everywhere.
+fn dialects(talk: Talk, model: Signal<String>) -> AnyView {
+    let ready = ready();
+    let choice = |dialect: Dialect| {
+        let chosen = move || talk.dialect.get() == dialect;
+        view! {
+            <label>
+                <input type="radio" name="dialect" value=dialect.surface() checked=talk.dialect.get_untracked() == dialect
+                    prop:checked=chosen on:change=move |_| talk.dialect.set(dialect)/>
+                <span>{dialect.name()}</span>
+            </label>
+        }
+        .into_any()
+    };
+    view! {
+        <fieldset class="segments" disabled=move || !ready.get()>
+            <legend>"Dialect"</legend>
+            <div>{Dialect::ALL.map(choice).collect_view()}</div>
+            <p class="path">"POST "{move || model.with(|model| talk.dialect.get().path(model))}</p>
+        </fieldset>
+    }
+    .into_any()
 }

@@ -1,14 +1,16 @@
 //! What the page of one request shows.
 
-use super::{yard, yard_view::YardView};
+use super::{translation::Translation, yard, yard_view::YardView};
 use crate::{
     api::query::Query,
+    pages::playground::dialect::Dialect,
     ui::{
         format,
         note::{Note, Tone},
         panel::{Head, Panel},
         scroll::Scroll,
         state::{Mark, State},
+        surface,
         table::{Column, heading},
         tile::{Tile, Tiles},
     },
@@ -23,10 +25,17 @@ const HEAD: usize = 400;
 #[component]
 pub fn RequestView(detail: LogDetail) -> impl IntoView {
     let yard = yard::yard(&detail);
-    let LogDetail { row, attempts, .. } = detail;
+    let LogDetail {
+        row, attempts, notes, ..
+    } = detail;
     let id = row.trace_id.clone();
     let caller = row.api_key_name.as_ref().map(|name| format!(" · key {name}"));
-    let model = Query::default().with("model", Some(&row.model)).on("/playground");
+    let dialect = Dialect::of(&row.surface).filter(|dialect| *dialect != Dialect::default());
+    let model = Query::default()
+        .with("model", Some(&row.model))
+        .with("dialect", dialect.map(Dialect::surface))
+        .on("/playground");
+    let was_sent = !attempts.is_empty();
     let legend = view! {
         <div class="legend"><span class="k ok">"answering"</span><span class="k wait">"waiting"</span><span class="k first">"first token"</span><span class="k bad">"failed"</span></div>
     };
@@ -55,6 +64,7 @@ pub fn RequestView(detail: LogDetail) -> impl IntoView {
         <div class="cols">
             <Panel title="Attempts" flush=true class="w8">{attempts_view(attempts)}</Panel>
             <Panel title="Facts" class="w4">{facts(&row)}</Panel>
+            <Translation notes=notes was_sent=was_sent/>
         </div>
     }
 }
@@ -200,15 +210,30 @@ fn facts(row: &LogRow) -> AnyView {
         ("Provider", or_absent(&row.provider)),
         (
             "Surface",
-            format!("{}{}", row.surface, if row.stream { ", streamed" } else { "" }),
+            format!(
+                "{}{}",
+                surface::title(&row.surface),
+                if row.stream { ", streamed" } else { "" }
+            ),
         ),
         ("Key", or_absent(&row.api_key_name)),
-        ("Reasoning tokens", format::count_or_absent(row.reasoning_tokens)),
-        ("Tokens in all", format::count_or_absent(row.total_tokens)),
         ("Row", row.id.to_string()),
+        ("Tokens in all", format::count_or_absent(row.total_tokens)),
     ];
+    // Most upstreams tell only some of these, and some none.
+    let details = [
+        ("Read from cache", row.cached_tokens),
+        ("Written to cache", row.cache_write_tokens),
+        ("Reasoning tokens", row.reasoning_tokens),
+        ("Audio tokens in", row.audio_prompt_tokens),
+        ("Audio tokens out", row.audio_completion_tokens),
+    ];
+    let details = details
+        .into_iter()
+        .filter_map(|(name, tokens)| Some((name, format::count(tokens?))));
     let facts = facts
         .into_iter()
+        .chain(details)
         .chain(variant)
         .chain(simulated)
         .map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }.into_any());

@@ -3,6 +3,7 @@
 use crate::ui::{
     format,
     state::{Mark, State},
+    surface,
     table::{Column, Moment, heading},
 };
 use leptos::prelude::*;
@@ -92,7 +93,7 @@ fn notes(row: &LogRow) -> String {
     };
     let route = (!matches!(row.route.as_str(), "" | "default")).then(|| format!("route {}", row.route));
     let variant = row.variant.as_ref().map(|variant| format!("variant {variant}"));
-    let surface = (row.surface != "chat").then(|| row.surface.clone());
+    let surface = (row.surface != "chat").then(|| surface::name(&row.surface).to_owned());
     let stream = row.stream.then(|| "stream".to_owned());
     let simulated = row.simulated.then(|| "simulated".to_owned());
     [trouble, route, variant, surface, stream, simulated]

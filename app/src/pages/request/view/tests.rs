@@ -1,5 +1,5 @@
 use super::*;
-use switchyard_api::{Timestamp, Verdict};
+use switchyard_api::{Note, Timestamp, Verdict};
 
 /// A request that was answered without trouble.
 pub fn row() -> LogRow {
@@ -25,6 +25,9 @@ pub fn row() -> LogRow {
         total_tokens: Some(928),
         cached_tokens: Some(512),
         reasoning_tokens: None,
+        cache_write_tokens: None,
+        audio_prompt_tokens: None,
+        audio_completion_tokens: None,
         usage_estimated: false,
         cost_usd: Some(0.004_416),
         duration_ms: 3_900.0,
@@ -34,6 +37,14 @@ pub fn row() -> LogRow {
         api_key_id: Some("k1".to_owned()),
         api_key_name: Some("web-app".to_owned()),
         simulated: false,
+    }
+}
+
+pub fn note(fate: &str, field: &str, why: &str) -> Note {
+    Note {
+        fate: fate.to_owned(),
+        field: field.to_owned(),
+        why: why.to_owned(),
     }
 }
 
@@ -49,6 +60,7 @@ pub fn detail() -> LogDetail {
         row: row(),
         attempts: Vec::new(),
         verdicts: vec![verdict],
+        notes: vec![note("dropped", "seed", "no such parameter there")],
     }
 }
 
@@ -133,6 +145,42 @@ mod rendered {
             refused.contains("<dt>Route</dt><dd>–</dd>") && !refused.contains("Variant"),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn usage_is_told_as_far_as_it_is_known_and_the_surface_by_its_name() {
+        let html = html(facts(&LogRow {
+            surface: "generate_content".to_owned(),
+            cache_write_tokens: Some(2_048),
+            audio_prompt_tokens: Some(7),
+            ..row()
+        }));
+        for known in [
+            "<dd>generateContent (Gemini), streamed</dd>",
+            "<dt>Read from cache</dt><dd>512</dd>",
+            "<dt>Written to cache</dt><dd>2,048</dd>",
+            "<dt>Audio tokens in</dt><dd>7</dd>",
+        ] {
+            assert!(html.contains(known), "{html}");
+        }
+        assert!(
+            !html.contains("Reasoning") && !html.contains("Audio tokens out"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn the_playground_opens_in_the_callers_dialect() {
+        let link = |surface: &str| {
+            let row = LogRow {
+                surface: surface.to_owned(),
+                ..row()
+            };
+            html(view! { <RequestView detail=LogDetail { row, ..detail() }/> })
+        };
+        assert!(link("messages").contains("/playground?model=smart&amp;dialect=messages\""));
+        assert!(link("chat").contains("/playground?model=smart\""));
+        assert!(link("embeddings").contains("/playground?model=smart\""));
     }
 
     #[test]
