@@ -69,12 +69,14 @@ pub(crate) fn door_at(path: &str) -> Option<Door> {
 }
 
 /// How whoever calls this path writes, as far as the path tells.
-#[allow(dead_code)]
 pub(crate) fn dialect_at(path: &str) -> Dialect {
-    match door_at(path) {
-        Some(door) => door.surface.dialect(),
-        None if path.starts_with("/v1beta/") => Dialect::Gemini,
-        None => Dialect::OpenAi,
+    match path.strip_prefix("/v1") {
+        Some(rest) if rest.starts_with("beta/") => Dialect::Gemini,
+        Some(rest) if rest.starts_with("/messages") => Dialect::Anthropic,
+        Some(rest) if rest.starts_with("/models/") && rest.contains(':') => {
+            door_at(path).map_or(Dialect::OpenAi, |door| door.surface.dialect())
+        }
+        _ => Dialect::OpenAi,
     }
 }
 

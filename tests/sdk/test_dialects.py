@@ -30,6 +30,34 @@ INPUTS = [json.loads(arguments) for _, arguments in CALLS]
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
 
 
+@functools.cache
+def openai_client(gateway, wire):
+    return openai.OpenAI(
+        base_url=f"{gateway.url}/v1",
+        api_key=gateway.key,
+        max_retries=0,
+        timeout=20,
+        default_headers={"x-gateway-only": wire},
+    )
+
+
+@functools.cache
+def anthropic_client(gateway, wire):
+    return anthropic.Anthropic(
+        base_url=gateway.url,
+        api_key=gateway.key,
+        max_retries=0,
+        timeout=20,
+        default_headers={"x-gateway-only": wire},
+    )
+
+
+@functools.cache
+def google_client(gateway, wire):
+    options = types.HttpOptions(base_url=gateway.url, headers={"x-gateway-only": wire}, timeout=20_000)
+    return genai.Client(api_key=gateway.key, vertexai=False, http_options=options)
+
+
 class Dialects(Case):
     """One test for each feature; in it each wire, whole and streamed."""
 
@@ -41,9 +69,13 @@ class Dialects(Case):
         for wire in wires:
             for stream in (False, True):
                 with self.subTest(wire=wire, stream=stream):
-                    self.wire = wire
-                    self.model = f"{self.id()}-{wire}-{'stream' if stream else 'whole'}"
+                    self.name(wire, "stream" if stream else "whole")
                     yield stream
+
+    def name(self, wire, more=""):
+        """Of its own models Gemini's wire knows which ones check signatures."""
+        self.wire = wire
+        self.model = f"{'gemini-3-' if wire == 'gemini' else ''}{self.id()}-{wire}{more}"
 
     def last(self):
         """The last request at the mock, as text: its wires have little else in common."""
@@ -55,13 +87,7 @@ class Dialects(Case):
 
 class OpenAi(Dialects):
     def ask(self, messages, stream, **more):
-        client = openai.OpenAI(
-            base_url=f"{self.gateway.url}/v1",
-            api_key=self.gateway.key,
-            max_retries=0,
-            timeout=20,
-            default_headers=self.headers(),
-        )
+        client = openai_client(self.gateway, self.wire)
         if not stream:
             return client.chat.completions.create(model=self.model, messages=messages, **more)
         with client.chat.completions.stream(
@@ -149,7 +175,7 @@ class OpenAi(Dialects):
     def test_completions(self):
         for stream in self.each():
             self.script(says("Hello from there."))
-            client = self.client_of(self.gateway).with_options(default_headers=self.headers())
+            client = openai_client(self.gateway, self.wire)
             answer = client.completions.create(model=self.model, prompt="Say hello", max_tokens=9, stream=stream)
             text = "".join(chunk.choices[0].text for chunk in answer if chunk.choices) if stream else answer.choices[0].text
             self.assertEqual(text, "Hello from there.")
@@ -157,8 +183,8 @@ class OpenAi(Dialects):
     def test_embeddings(self):
         for wire in ("openai", "gemini", "cohere"):
             with self.subTest(wire=wire):
-                self.wire, self.model = wire, f"{self.id()}-{wire}"
-                client = self.client_of(self.gateway).with_options(default_headers=self.headers())
+                self.name(wire)
+                client = openai_client(self.gateway, self.wire)
                 self.mock.script(self.model, {"kind": "embeddings"})
                 answer = client.embeddings.create(model=self.model, input=["a", "b"])
                 self.assertEqual([len(entry.embedding) for entry in answer.data], [4, 4])
@@ -167,7 +193,7 @@ class OpenAi(Dialects):
     def test_what_is_lost_is_told(self):
         self.wire, self.model = "anthropic", self.id()
         self.script(says("Hello."))
-        client = self.client_of(self.gateway).with_options(default_headers=self.headers())
+        client = openai_client(self.gateway, self.wire)
         raw = client.chat.completions.with_raw_response.create(
             model=self.model, messages=[{"role": "user", "content": "Hello"}], seed=7, logit_bias={"50256": -100}
         )
@@ -179,9 +205,9 @@ class OpenAi(Dialects):
     def test_a_refused_credential_is_no_fault_of_the_caller(self):
         for wire in WIRES:
             with self.subTest(wire=wire):
-                self.wire, self.model = wire, f"{self.id()}-{wire}"
+                self.name(wire)
                 self.script(error(401, "invalid key"))
-                client = self.client_of(self.gateway).with_options(default_headers=self.headers())
+                client = openai_client(self.gateway, self.wire)
                 with self.assertRaises(openai.InternalServerError) as caught:
                     client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": "Hello"}])
                 self.assertEqual(caught.exception.status_code, 502)
@@ -194,7 +220,7 @@ class Responses(Dialects):
         self.wires = (*WIRES, "responses")
 
     def ask(self, stream, **more):
-        client = self.client_of(self.gateway).with_options(default_headers=self.headers())
+        client = openai_client(self.gateway, self.wire)
         if not stream:
             return client.responses.create(model=self.model, **more)
         with client.responses.stream(model=self.model, **more) as events:
@@ -270,13 +296,7 @@ class Responses(Dialects):
 
 class Anthropic(Dialects):
     def ask(self, messages, stream, **more):
-        client = anthropic.Anthropic(
-            base_url=self.gateway.url,
-            api_key=self.gateway.key,
-            max_retries=0,
-            timeout=20,
-            default_headers=self.headers(),
-        )
+        client = anthropic_client(self.gateway, self.wire)
         more = {"max_tokens": 2048, **more}
         if not stream:
             return client.messages.create(model=self.model, messages=messages, **more)
@@ -353,11 +373,9 @@ class Anthropic(Dialects):
     def test_count_tokens(self):
         for wire in WIRES:
             with self.subTest(wire=wire):
-                self.wire, self.model = wire, f"{self.id()}-{wire}"
+                self.name(wire)
                 self.script(says("-"))
-                client = anthropic.Anthropic(
-                    base_url=self.gateway.url, api_key=self.gateway.key, default_headers=self.headers()
-                )
+                client = anthropic_client(self.gateway, self.wire)
                 counted = client.messages.count_tokens(model=self.model, messages=[{"role": "user", "content": "Hello"}])
                 self.assertGreater(counted.input_tokens, 0)
 
@@ -373,16 +391,15 @@ class Anthropic(Dialects):
 
 
 class Gemini(Dialects):
-    def client(self):
-        options = types.HttpOptions(base_url=self.gateway.url, headers=self.headers(), timeout=20_000)
-        return genai.Client(api_key=self.gateway.key, vertexai=False, http_options=options)
+    def genai(self):
+        return google_client(self.gateway, self.wire)
 
     def ask(self, contents, stream, **config):
         # An automatic call of functions would hide what is tested.
         config = types.GenerateContentConfig(
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True), **config
         )
-        models = self.client().models
+        models = self.genai().models
         if not stream:
             answer = models.generate_content(model=self.model, contents=contents, config=config)
             self.finish, self.usage = answer.candidates[0].finish_reason, answer.usage_metadata
@@ -462,10 +479,10 @@ class Gemini(Dialects):
     def test_count_tokens_and_models(self):
         for wire in WIRES:
             with self.subTest(wire=wire):
-                self.wire, self.model = wire, f"{self.id()}-{wire}"
+                self.name(wire)
                 self.script(says("-"))
-                self.assertGreater(self.client().models.count_tokens(model=self.model, contents="Hello").total_tokens, 0)
-        self.assertTrue([model.name for model in self.client().models.list()])
+                self.assertGreater(self.genai().models.count_tokens(model=self.model, contents="Hello").total_tokens, 0)
+        self.assertTrue([model.name for model in self.genai().models.list()])
 
     def test_errors_have_its_shape(self):
         self.wire, self.model = "anthropic", self.id()

@@ -6,6 +6,8 @@ use switchyard_tests::TestApp;
 use switchyard_tests::app::Answer;
 use switchyard_tests::mock::{MockUpstream, Reply};
 
+const MASTER: &str = "a master key of some length";
+
 /// A call of model `m` with these fields besides.
 fn body(input: &str, more: Value) -> Value {
     let mut body = json!({ "model": "m", "input": input });
@@ -177,7 +179,8 @@ async fn what_is_anothers_does_not_exist() {
     // It would know the id.
     let config = pair(&mock.url(), &mock.url(), true);
     mock.script([native("resp_up_1", "Hello.", json!({}))]);
-    let app = TestApp::start(Some(&config), &[("MASTER_KEY", "a-master-key-of-some-length")]).await;
+    let mut app = TestApp::start(Some(&config), &[("MASTER_KEY", MASTER)]).await;
+    app.key = MASTER.to_owned();
     let (_, ann) = app.create_key(json!({ "name": "ann", "scopes": ["invoke"] })).await;
     let (_, bob) = app.create_key(json!({ "name": "bob", "scopes": ["invoke"] })).await;
     let answer = app
@@ -213,9 +216,7 @@ async fn what_is_anothers_does_not_exist() {
     assert_eq!(mock.requests().len(), 1);
 
     assert_eq!(app.send_as(&ann, Method::GET, &path, None).await.status, StatusCode::OK);
-    let master = app
-        .send_as("a-master-key-of-some-length", Method::GET, &path, None)
-        .await;
+    let master = app.send_as(MASTER, Method::GET, &path, None).await;
     assert_eq!(master.status, StatusCode::OK, "{}", master.text());
 }
 

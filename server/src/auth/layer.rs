@@ -33,7 +33,7 @@ async fn pass(state: &AppState, mut request: Request, next: Next, open: bool, sc
             request.extensions_mut().insert(principal);
             next.run(request).await
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => refusal.in_dialect(crate::data::dialect_at(request.uri().path())),
     }
 }
 

@@ -5,17 +5,55 @@ use crate::state::AppState;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
-use switchyard_api::{Model, ModelList};
+use switchyard_api::{Model, Timestamp};
 use switchyard_providers::Dialect;
 
-pub(super) async fn list(State(state): State<AppState>) -> Json<ModelList> {
-    Json(state.services.models().await)
+/// OpenAI's list, unless the caller's headers say that it reads another.
+pub(super) async fn list(State(state): State<AppState>, headers: HeaderMap) -> Response {
+    match reads(&headers) {
+        Dialect::OpenAi => Json(state.services.models().await).into_response(),
+        Dialect::Gemini => gemini_list(State(state)).await.into_response(),
+        Dialect::Anthropic => {
+            let models: Vec<Value> = state.services.models().await.data.iter().map(anthropic).collect();
+            let id = |model: Option<&Value>| model.map_or(Value::Null, |model| model["id"].clone());
+            let (first, last) = (id(models.first()), id(models.last()));
+            Json(json!({ "data": models, "has_more": false, "first_id": first, "last_id": last })).into_response()
+        }
+    }
 }
 
-pub(super) async fn one(State(state): State<AppState>, Path(id): Path<String>) -> Result<Json<Model>, Refusal> {
-    find(&state, &id).await.map(Json)
+pub(super) async fn one(State(state): State<AppState>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let dialect = reads(&headers);
+    match find(&state, &id).await {
+        Ok(model) => match dialect {
+            Dialect::OpenAi => Json(model).into_response(),
+            Dialect::Anthropic => Json(anthropic(&model)).into_response(),
+            Dialect::Gemini => Json(gemini(&model)).into_response(),
+        },
+        Err(refusal) => refusal.in_dialect(dialect),
+    }
+}
+
+/// Whose client asks: all of them do so at the same path.
+fn reads(headers: &HeaderMap) -> Dialect {
+    if headers.contains_key("anthropic-version") {
+        Dialect::Anthropic
+    } else if headers.contains_key("x-goog-api-key") || headers.contains_key("x-goog-api-client") {
+        Dialect::Gemini
+    } else {
+        Dialect::OpenAi
+    }
+}
+
+fn anthropic(model: &Model) -> Value {
+    json!({
+        "type": "model",
+        "id": model.id,
+        "display_name": model.id,
+        "created_at": Timestamp(model.created.saturating_mul(1000)),
+    })
 }
 
 pub(super) async fn gemini_list(State(state): State<AppState>) -> Json<Value> {

@@ -28,18 +28,13 @@ const MOST_DISCARDED: usize = 64 << 20;
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const TRANSLATION: HeaderName = HeaderName::from_static("x-gateway-translation");
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A call that comes in by `door`.
 pub(crate) async fn call(state: &AppState, door: Door, visit: Visit, request: http::Request<Incoming>) -> Response {
     let Door { surface, path } = door;
     let dialect = surface.dialect();
-    let (mut parts, body) = request.into_parts();
-    if dialect == Dialect::Gemini {
-        take_google_key(&mut parts);
-    }
+    let (parts, body) = request.into_parts();
     let (method, headers, open) = (&parts.method, &parts.headers, state.auth.open_data_plane);
     let principal = match admit(state, method, headers, visit.client.ip, open, Some(Scope::Invoke)).await {
         Ok(principal) => principal,
@@ -99,23 +94,6 @@ pub(crate) async fn call(state: &AppState, door: Door, visit: Visit, request: ht
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
-}
-
-/// Google's clients show their key in a header of their own, or in the query. It is read as any other key is.
-fn take_google_key(parts: &mut http::request::Parts) {
-    if parts.headers.contains_key(header::AUTHORIZATION) || parts.headers.contains_key(&API_KEY) {
-        return;
-    }
-    let in_query = || {
-        let query = form_urlencoded::parse(parts.uri.query()?.as_bytes());
-        let (_, key) = query.into_iter().find(|(name, _)| name == "key")?;
-        HeaderValue::from_str(&key).ok()
-    };
-    let key = parts.headers.get(&GOOGLE_KEY).cloned().or_else(in_query);
-    if let Some(mut key) = key {
-        key.set_sensitive(true);
-        parts.headers.insert(API_KEY, key);
-    }
 }
 
 /// Without `alt=sse` a stream would be one JSON list that grows.

@@ -7,6 +7,7 @@ const METHODS: &str = "GET, POST, PUT, DELETE, OPTIONS";
 const HEADERS: &str = "Content-Type, Authorization, X-API-Key, X-Provider, X-User-ID, X-Session-ID, Baggage, \
                        X-Gateway-Metadata, Traceparent, Tracestate, X-Request-ID";
 const EXPOSED: &str = "X-Request-ID, X-Gateway-Provider, X-Gateway-Target, X-Gateway-Model, X-Gateway-Attempts, \
+                       X-Gateway-Translation, \
                        X-Gateway-Overhead-Ms, X-Gateway-Upstream-Request-ID, Retry-After, Server-Timing";
 
 /// `CORS_ORIGINS`.

@@ -27,13 +27,17 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use hyper::body::Incoming;
 use std::any::Any;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use switchyard_providers::Dialect;
 use tower::ServiceExt;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
 /// The one door. Clones are one.
 #[derive(Clone)]
@@ -94,6 +98,10 @@ impl Front {
 impl Inner {
     async fn inside(&self, request: http::Request<Incoming>, visit: Visit, preflight: bool) -> Response {
         let state = &self.state;
+        let mut request = request;
+        if is_googles(&request) {
+            take_google_key(&mut request);
+        }
         let (method, path) = (request.method(), request.uri().path());
         if !fallback::is_known(method) {
             return fallback::unknown_verb(method);
@@ -121,9 +129,33 @@ impl Inner {
     }
 }
 
+/// Google's clients show their key in a header of their own, or in the query. It is read as any other key is.
+fn take_google_key<B>(request: &mut http::Request<B>) {
+    if request.headers().contains_key(header::AUTHORIZATION) || request.headers().contains_key(&API_KEY) {
+        return;
+    }
+    let in_query = || {
+        let query = form_urlencoded::parse(request.uri().query()?.as_bytes());
+        let (_, key) = query.into_iter().find(|(name, _)| name == "key")?;
+        HeaderValue::from_str(&key).ok()
+    };
+    let key = request.headers().get(&GOOGLE_KEY).cloned().or_else(in_query);
+    if let Some(mut key) = key {
+        key.set_sensitive(true);
+        request.headers_mut().insert(API_KEY, key);
+    }
+}
+
 /// Whether a browser asks what it may send to another origin.
 fn preflight(request: &http::Request<Incoming>) -> bool {
     request.method() == Method::OPTIONS && request.headers().contains_key(header::ORIGIN)
+}
+
+/// Whether Google's clients call so. The list of models is where OpenAI's is too; there the header tells.
+fn is_googles<B>(request: &http::Request<B>) -> bool {
+    let path = request.uri().path();
+    let lists = path == "/v1/models" || path.starts_with("/v1/models/");
+    data::dialect_at(path) == Dialect::Gemini || lists && request.headers().contains_key(&GOOGLE_KEY)
 }
 
 /// Probes are never refused.

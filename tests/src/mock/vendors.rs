@@ -7,6 +7,7 @@ use super::openai::{Answer, Frame, Part};
 use super::{Call, Recorded, Usage};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Whose wire a path belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +166,7 @@ pub(super) fn error_event(vendor: Vendor) -> Bytes {
 pub(super) fn refusal(request: &Recorded) -> Option<String> {
     match Vendor::of(&request.path) {
         Vendor::Anthropic => anthropic_refuses(request),
-        Vendor::Gemini => gemini_refuses(&request.json),
+        Vendor::Gemini => gemini_refuses(request),
         Vendor::Bedrock => bedrock_refuses(request),
         Vendor::Cohere => cohere_refuses(request),
         Vendor::OpenAi if request.path.ends_with("/chat/completions") => openai_refuses(&request.json),
@@ -450,7 +451,10 @@ fn anthropic(request: &Recorded, said: &Said<'_>) -> Answer {
 
 // === Gemini ===
 
-fn gemini_refuses(body: &Value) -> Option<String> {
+fn gemini_refuses(request: &Recorded) -> Option<String> {
+    let body = &request.json;
+    // Older ones do not look.
+    let checks_signatures = model_in(&request.path).is_some_and(|model| model.starts_with("gemini-3"));
     let known = [
         "contents",
         "systemInstruction",
@@ -493,7 +497,7 @@ fn gemini_refuses(body: &Value) -> Option<String> {
             .filter(|part| part["functionCall"].is_object())
             .count();
         let first = list(&content["parts"]).find(|part| part["functionCall"].is_object());
-        if first.is_some_and(|call| text_of(call, "thoughtSignature").is_empty()) {
+        if checks_signatures && first.is_some_and(|call| text_of(call, "thoughtSignature").is_empty()) {
             return Some("Function call is missing a thought_signature in functionCall parts.".to_owned());
         }
     }
@@ -536,7 +540,7 @@ fn forbidden(schema: &Value) -> Option<String> {
 }
 
 /// What it signs calls with.
-pub(super) const THOUGHT: &str = "CpcBAVSoXO4mockThoughtSignature";
+pub(super) const THOUGHT: &str = "CpcBAVSoXO4mockThoughtSignatureA";
 
 fn gemini(request: &Recorded, said: &Said<'_>) -> Answer {
     if request.path.ends_with(":countTokens") {
@@ -585,7 +589,7 @@ fn gemini(request: &Recorded, said: &Said<'_>) -> Answer {
         return Answer::object(200, &chunk(parts, Some("STOP"), Some(&usage)));
     }
     let mut frames: Vec<Frame> = Vec::new();
-    for (text, _) in said.reasoning {
+    if let Some((text, _)) = said.reasoning {
         frames.push(Frame::content(data(&chunk(vec![thought(text)], None, None))));
     }
     for word in said.words() {
@@ -967,9 +971,11 @@ fn responses(request: &Recorded, said: &Said<'_>) -> Answer {
             "name": call.name, "arguments": call.arguments,
         }));
     }
+    static ANSWERS: AtomicU64 = AtomicU64::new(0);
+    let id = format!("resp_mock{}", ANSWERS.fetch_add(1, Ordering::Relaxed));
     let object = |status: &str, output: &[Value], usage: &Value| {
         json!({
-            "id": "resp_mock", "object": "response", "created_at": 1_700_000_000, "status": status, "model": said.model,
+            "id": id, "object": "response", "created_at": 1_700_000_000, "status": status, "model": said.model,
             "output": output, "usage": usage, "error": null, "incomplete_details": null, "instructions": null,
             "metadata": {}, "parallel_tool_calls": true, "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0,
         })
@@ -1000,10 +1006,17 @@ fn responses(request: &Recorded, said: &Said<'_>) -> Answer {
         });
         match text_of(item, "type") {
             "message" => {
+                let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []});
+                let added = json!({"type": "response.content_part.added", "item_id": id, "output_index": index, "content_index": 0, "part": part("")});
+                frames.push(Frame {
+                    bytes: event(added),
+                    part: Part::Opening,
+                });
                 for word in said.words() {
                     frames.push(Frame::content(event(json!({"type": "response.output_text.delta", "item_id": id, "output_index": index, "content_index": 0, "delta": word, "logprobs": []}))));
                 }
                 frames.push(Frame::closing(event(json!({"type": "response.output_text.done", "item_id": id, "output_index": index, "content_index": 0, "text": said.text, "logprobs": []}))));
+                frames.push(Frame::closing(event(json!({"type": "response.content_part.done", "item_id": id, "output_index": index, "content_index": 0, "part": part(said.text)}))));
             }
             "function_call" => {
                 let arguments = &item["arguments"];
@@ -1012,6 +1025,11 @@ fn responses(request: &Recorded, said: &Said<'_>) -> Answer {
             }
             _ => {
                 let text = &item["summary"][0]["text"];
+                let added = json!({"type": "response.reasoning_summary_part.added", "item_id": id, "output_index": index, "summary_index": 0, "part": {"type": "summary_text", "text": ""}});
+                frames.push(Frame {
+                    bytes: event(added),
+                    part: Part::Opening,
+                });
                 frames.push(Frame::content(event(json!({"type": "response.reasoning_summary_text.delta", "item_id": id, "output_index": index, "summary_index": 0, "delta": text}))));
             }
         }

@@ -13,6 +13,7 @@ pub mod bedrock;
 pub mod call;
 mod codec;
 pub mod cohere;
+mod custom;
 pub mod failure;
 mod front;
 pub mod gemini;

@@ -46,7 +46,7 @@ pub struct Note {
 /// More are counted and not listed: a caller with ten thousand odd parts does not fill the log.
 const MOST: usize = 64;
 
-/// All of one translation, in the order in which they were made. The same one twice is one.
+/// All of one translation, in the order in which they were made. A field has its gravest fate, told once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     list: Vec<Note>,
@@ -76,8 +76,15 @@ impl Notes {
             field: field.into(),
             why: why.into(),
         };
-        if self.list.contains(&note) {
-            return;
+        // What was said of a field before may have been said too soon: the gravest holds.
+        if let Some(known) = self.list.iter().position(|known| known.field == note.field) {
+            let fate_known = self.list[known].fate;
+            if fate < fate_known {
+                self.counts[fate_known as usize] -= 1;
+                self.list.remove(known);
+            } else if fate > fate_known || self.list.contains(&note) || note.why.is_empty() {
+                return;
+            }
         }
         self.counts[fate as usize] += 1;
         if self.list.len() < MOST {
@@ -151,6 +158,18 @@ mod tests {
         all.dropped("seed", "no such parameter there");
         all.append(notes);
         assert_eq!(all.count(Fate::Dropped), 2);
+    }
+
+    #[test]
+    fn the_gravest_fate_of_a_field_holds() {
+        let mut notes = Notes::default();
+        notes.kept("thinking");
+        notes.approximated("thinking", "an effort comes near it");
+        notes.mapped("thinking", "");
+        assert_eq!(notes.to_string(), "approximated=1");
+        notes.dropped("thinking", "it does not think");
+        notes.dropped("thinking", "nor does it tell");
+        assert_eq!(notes.to_string(), "dropped=2");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! its back; and on the way home read by the back and write by the front, answer by answer or event by event.
 
 use crate::codec::{Ask, Back, CountBack, EmbedBack, Reader, Writer};
+use crate::custom::{self, Restorer};
 use crate::front::front;
 use crate::ir::{Delta, Event};
 use crate::notes::Notes;
@@ -101,6 +102,7 @@ pub(crate) fn embedding(
 /// When it is a failure in disguise, or no answer at all.
 pub(crate) fn answer(call: &Call, back: &dyn Back, body: &[u8]) -> Result<Reply, Error> {
     let mut answer = back.read(body, &call.origin)?;
+    custom::restore(&mut answer, call);
     answer.model = Some(call.model.clone());
     let usage = answer.usage;
     let mut notes = Notes::default();
@@ -180,6 +182,7 @@ pub(crate) fn stream(call: &Call, back: &dyn Back) -> Box<dyn StreamDecoder> {
     Box::new(Translator {
         reader: back.reader(&call.origin),
         writer: front(call.surface).writer(call, &call.model),
+        custom: Restorer::new(call),
         notes: Notes::default(),
         events: Vec::new(),
         usage: None,
@@ -192,6 +195,7 @@ pub(crate) fn stream(call: &Call, back: &dyn Back) -> Box<dyn StreamDecoder> {
 struct Translator {
     reader: Box<dyn Reader>,
     writer: Box<dyn Writer>,
+    custom: Restorer,
     notes: Notes,
     /// Room for the events of a step.
     events: Vec<Event>,
@@ -205,6 +209,16 @@ impl Translator {
     fn step(&mut self, end: Option<End>) -> Progress {
         let mut progress = Progress::default();
         let mut out = Vec::new();
+        if !self.custom.is_idle() {
+            let mut restored = Vec::with_capacity(self.events.len());
+            for event in self.events.drain(..) {
+                self.custom.take(event, &mut restored);
+            }
+            if end.is_some() {
+                self.custom.finish(&mut restored);
+            }
+            self.events = restored;
+        }
         for event in self.events.drain(..) {
             match &event {
                 Event::Delta { delta, .. } => {

@@ -81,6 +81,13 @@ impl Run {
                 let credential = pass.credential;
                 let access = &link.accesses[credential];
                 self.take_in_hand(target, link);
+                if self.call.surface.task() == Task::Count
+                    && let Some(reply) = access.wire.answer_here(&self.call)
+                {
+                    let started = self.ledger.begin_attempt(target, leg, pass);
+                    let headers = HeaderMap::new();
+                    return Ok(self.answer(Success::Whole { reply, headers }, &started, asking));
+                }
                 let encoded = match access.wire.encode(&self.call, &leg.model, &self.headers, &self.terms()) {
                     Ok(encoded) => encoded,
                     // It was never asked: its wire cannot say this, or has no token yet. Another's may.
@@ -104,14 +111,10 @@ impl Run {
                 };
                 let failed = self.ledger.attempt_failed(&started, &error);
                 spent.push(credential);
-                // It was expected to know what it goes on from, and does not: it is told, and that is no retry.
-                if self.was_forgotten(&error) {
-                    last = Some(error);
-                    number -= 1;
-                    continue;
-                }
-                // A credential was at fault, and it has siblings: they are asked at once, and that is no retry.
-                if failed == Failed::Benched && spent.len() < link.accesses.len() {
+                // A credential was at fault, and it has siblings: they are asked at once, and that is no retry. Nor is it one when
+                // the target does not have what the call goes on from, and gets it told.
+                let has_siblings = failed == Failed::Benched && spent.len() < link.accesses.len();
+                if has_siblings || self.was_forgotten(&error) {
                     last = Some(error);
                     number -= 1;
                     continue;
@@ -258,14 +261,6 @@ impl Run {
         started: &Started,
         request: http::Request<Bytes>,
     ) -> Result<Success, Error> {
-        if self.call.surface.task() == Task::Count
-            && let Some(reply) = access.wire.answer_here(&self.call)
-        {
-            return Ok(Success::Whole {
-                reply,
-                headers: HeaderMap::new(),
-            });
-        }
         let answer = link.transport.send(request);
         let model = started.model();
         if self.call.stream {

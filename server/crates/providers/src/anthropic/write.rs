@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use switchyard_core::error::{Error, Kind};
 
-/// What is sent for `max_tokens`, besides what thinking may take, where the caller did not say.
+/// What is added to `max_tokens` for thinking without a budget, where the caller gave no number.
 const ROOM_TO_THINK: u64 = 16_384;
 /// The smallest budget that the vendor takes.
 const LEAST_BUDGET: u64 = 1024;

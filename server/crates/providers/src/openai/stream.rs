@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_choice(&mut self) -> Option<()> {
-        let (mut index, mut has_delta, mut reason) = (None, false, None);
+        let (mut index, mut has_delta, mut has_text, mut reason) = (None, false, false, None);
         self.skim.enter_object().ok()?;
         while let Some(key) = self.skim.key().ok()? {
             match key {
@@ -152,6 +152,15 @@ impl<'a> Reader<'a> {
                 b"delta" => {
                     self.skim.once(&mut has_delta, "delta").ok()?;
                     self.read_delta()?;
+                }
+                // Of a completion, which has no messages.
+                b"text" => {
+                    self.skim.once(&mut has_text, "text").ok()?;
+                    let text = self.skim.value().ok()?;
+                    self.note(text, Text::Content);
+                    if !text.of(self.data).is_empty() {
+                        self.chunk.content_bytes += text.range().len();
+                    }
                 }
                 b"finish_reason" => self.skim.fill(&mut reason, "finish_reason").ok()?,
                 _ => self.skim.skip().ok()?,

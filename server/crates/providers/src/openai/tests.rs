@@ -219,7 +219,7 @@ fn a_wrong_request_names_its_field() {
             Surface::Embeddings,
             r#"{"model":"m","input":"a","stream":true}"#,
             Some("stream"),
-            "`stream` is not possible here: embeddings come in one piece",
+            "`stream` is not possible here: the answer comes in one piece",
         ),
     ] {
         let error = Call::parse(surface, Bytes::copy_from_slice(body.as_bytes())).unwrap_err();

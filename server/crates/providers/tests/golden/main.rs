@@ -24,6 +24,7 @@ mod diff;
 mod exact;
 mod frames;
 mod grid;
+mod lost;
 mod page;
 mod relay;
 mod rules;

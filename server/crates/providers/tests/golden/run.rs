@@ -6,6 +6,7 @@ use crate::grid::{
     ANSWERED, CALLER_SECRET, COUNT, EMBEDDINGS, ERRORS, Known, UNKNOWN, UPSTREAM_SECRET, WIRES, asked, caller_file,
     read, read_json, response_file, stream_of,
 };
+use crate::lost::{self, Whose};
 use crate::rules;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -348,6 +349,12 @@ impl Run {
             }
         } else {
             told.cell = Cell::of(&encoded.notes);
+            told.faults.extend(lost::silently(
+                Whose::Caller,
+                &call.body,
+                request.body(),
+                &encoded.notes,
+            ));
             out.push_str(&pretty(request.body()));
         }
         out
@@ -428,8 +435,8 @@ impl Run {
         } else {
             told.cell = Cell::of(&notes);
             told.text = pretty(&made);
-            let faults = rules::whole(call.surface, &made);
-            told.faults.extend(faults);
+            told.faults.extend(rules::whole(call.surface, &made));
+            told.faults.extend(lost::silently(Whose::Upstream, body, &made, &notes));
         }
         told.text.push_str(&show_usage(usage));
         told.add_notes(&notes);

@@ -1,8 +1,8 @@
-use crate::support::{Place, T0, attempt, record, verdict};
+use crate::support::{Place, T0, attempt, note, record, verdict};
 use switchyard_core::usage::Usage;
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState},
+    record::{AttemptRecord, Fate, Outcome, RequestRecord, Verdict, VerdictState},
 };
 use switchyard_store::{LatencySample, LogFilter, MinuteRow, Page, StoredRequest, Writer};
 
@@ -47,6 +47,10 @@ fn full() -> RequestRecord {
             },
             verdict("d", VerdictState::NotNeeded, "third in order"),
         ],
+        notes: vec![
+            note(Fate::Approximated, "stop[4]", "only four are taken there; \"quoted\""),
+            note(Fate::Kept, "top_p", ""),
+        ],
         ..record(1)
     }
 }
@@ -88,6 +92,7 @@ async fn a_record_comes_back_as_it_went_in() {
     let wanted = RequestRecord {
         attempts: Vec::new(),
         verdicts: Vec::new(),
+        notes: Vec::new(),
         ..full()
     };
     let page = Page {

@@ -266,7 +266,7 @@ fn tools_are_offered_as_the_vendor_takes_them() {
         ..hi()
     });
     assert_eq!(
-        body["tools"].to_string(),
+        body["tools"],
         json!([
             {"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {"z": {}, "a": {}}}},
             {"name": "s", "description": "d", "strict": true,
@@ -275,12 +275,9 @@ fn tools_are_offered_as_the_vendor_takes_them() {
             {"name": "free", "description": "d", "input_schema": {"type": "object",
                 "properties": {"input": {"type": "string"}}, "required": ["input"]}}
         ])
-        .to_string()
-        .replace(
-            r#""strict":true,"input_schema":{"type":"object","properties":{"n":{"type":"integer","description":"(minimum: 1)"}},"additionalProperties":false}"#,
-            r#""strict":true,"input_schema":{"type":"object","properties":{"n":{"type":"integer","description":"(minimum: 1)"}},"additionalProperties":false}"#
-        )
     );
+    // In the order in which the caller wrote them.
+    assert!(body["tools"][0].to_string().contains(r#"{"z":{},"a":{}}"#));
     assert_eq!(fields(&notes, Fate::Dropped), ["tools[3]"]);
     let error = sent_to(
         "m",

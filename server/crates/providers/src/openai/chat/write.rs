@@ -475,7 +475,11 @@ impl Writer<'_> {
         }
         let sends_thoughts = self.to.is_chat || !turn.calls.is_empty() && !self.to.is_own;
         if !sends_thoughts && !turn.thoughts.is_empty() {
-            self.no_thought("chat completions show a model its reasoning only with the calls of tools that followed");
+            self.no_thought(if self.to.is_own {
+                "OpenAI's chat completions take no reasoning back"
+            } else {
+                "chat completions show a model its reasoning only with the calls of tools that followed"
+            });
             if turn.is_empty() {
                 return Ok(());
             }

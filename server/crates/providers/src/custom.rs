@@ -1,0 +1,230 @@
+//! Custom tools on wires that know functions alone.
+//!
+//! A custom tool takes any text. A wire that only has functions is offered one that takes an object with this text as its
+//! `input`; and what comes back as a call of that function is the caller's custom tool again, from here on.
+
+use crate::Call as Asked;
+use crate::ir::{Answer, Delta, Event, Part, ToolKind};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+#[derive(Deserialize)]
+struct Wrapped<'a> {
+    #[serde(borrow)]
+    input: Cow<'a, str>,
+}
+
+/// The text inside; what has no such shape is handed on as it is.
+fn unwrap(arguments: &str) -> String {
+    serde_json::from_str::<Wrapped<'_>>(arguments)
+        .map_or_else(|_| arguments.to_owned(), |inside| inside.input.into_owned())
+}
+
+/// Names of the call's custom tools.
+fn names(call: &Asked) -> Vec<String> {
+    let Ok(prompt) = call.prompt() else { return Vec::new() };
+    let custom = prompt
+        .tools
+        .iter()
+        .filter(|tool| matches!(tool.kind, ToolKind::Custom(_)));
+    custom.map(|tool| tool.name.clone()).collect()
+}
+
+/// Makes custom calls of those in an answer that are.
+pub(crate) fn restore(answer: &mut Answer, asked: &Asked) {
+    let names = names(asked);
+    if names.is_empty() {
+        return;
+    }
+    for part in answer.choices.iter_mut().flat_map(|choice| &mut choice.parts) {
+        if let Part::Call(call) = part
+            && !call.is_custom
+            && names.contains(&call.name)
+        {
+            call.arguments = unwrap(&call.arguments);
+            call.is_custom = true;
+        }
+    }
+}
+
+/// The same for a stream: such a call's arguments are kept until they are whole.
+pub(crate) struct Restorer {
+    names: Vec<String>,
+    open: Vec<Held>,
+}
+
+struct Held {
+    choice: u32,
+    part: u32,
+    arguments: String,
+}
+
+impl Held {
+    fn release(self, out: &mut Vec<Event>) {
+        out.push(Event::Delta {
+            choice: self.choice,
+            part: self.part,
+            delta: Delta::Arguments(unwrap(&self.arguments)),
+        });
+    }
+}
+
+impl Restorer {
+    pub(crate) fn new(asked: &Asked) -> Self {
+        Self {
+            names: names(asked),
+            open: Vec::new(),
+        }
+    }
+
+    /// Whether there is anything to restore at all.
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Takes one event, and gives what goes on in its place.
+    pub(crate) fn take(&mut self, event: Event, out: &mut Vec<Event>) {
+        match event {
+            Event::Delta {
+                choice,
+                part,
+                delta:
+                    Delta::Call {
+                        id,
+                        name,
+                        is_custom: false,
+                    },
+            } if self.names.contains(&name) => {
+                self.open.push(Held {
+                    choice,
+                    part,
+                    arguments: String::new(),
+                });
+                let delta = Delta::Call {
+                    id,
+                    name,
+                    is_custom: true,
+                };
+                out.push(Event::Delta { choice, part, delta });
+            }
+            Event::Delta {
+                choice,
+                part,
+                delta: Delta::Arguments(text),
+            } => match self
+                .open
+                .iter_mut()
+                .find(|held| held.choice == choice && held.part == part)
+            {
+                Some(held) => held.arguments.push_str(&text),
+                None => out.push(Event::Delta {
+                    choice,
+                    part,
+                    delta: Delta::Arguments(text),
+                }),
+            },
+            Event::End { choice, part } => {
+                self.release(out, |held| held.choice == choice && held.part == part);
+                out.push(Event::End { choice, part });
+            }
+            Event::Finish { choice, finish } => {
+                self.release(out, |held| held.choice == choice);
+                out.push(Event::Finish { choice, finish });
+            }
+            event => out.push(event),
+        }
+    }
+
+    /// What is still held when the stream has ended.
+    pub(crate) fn finish(&mut self, out: &mut Vec<Event>) {
+        self.release(out, |_| true);
+    }
+
+    fn release(&mut self, out: &mut Vec<Event>, which: impl Fn(&Held) -> bool) {
+        let (released, kept) = std::mem::take(&mut self.open).into_iter().partition(which);
+        self.open = kept;
+        for held in released {
+            held.release(out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Restorer, restore};
+    use crate::ir::{Answer, Call, Choice, Delta, Event, Finish, Part};
+    use crate::{Call as Asked, Surface};
+    use bytes::Bytes;
+
+    fn asked() -> Asked {
+        let body = r#"{"model":"m","input":"x","tools":[{"type":"custom","name":"patch"},{"type":"function","name":"f","parameters":{"type":"object"}}]}"#;
+        Asked::parse(Surface::Responses, Bytes::from(body)).unwrap()
+    }
+
+    fn call(name: &str, arguments: &str, is_custom: bool) -> Part {
+        Part::Call(Call {
+            id: "c".into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            is_custom,
+            ..Call::default()
+        })
+    }
+
+    #[test]
+    fn a_custom_tool_that_was_called_as_a_function_is_one_again() {
+        let mut answer = Answer {
+            choices: vec![Choice {
+                parts: vec![
+                    call("patch", r#"{"input":"*** a \"b\"\n"}"#, false),
+                    call("patch", "no object", false),
+                    call("f", r#"{"input":"x"}"#, false),
+                ],
+                ..Choice::default()
+            }],
+            ..Answer::default()
+        };
+        restore(&mut answer, &asked());
+        let want = [
+            call("patch", "*** a \"b\"\n", true),
+            call("patch", "no object", true),
+            call("f", r#"{"input":"x"}"#, false),
+        ];
+        assert_eq!(answer.choices[0].parts, want);
+    }
+
+    #[test]
+    fn in_a_stream_its_text_comes_when_it_is_whole() {
+        let delta = |part, delta| Event::Delta { choice: 0, part, delta };
+        let begin = |name: &str, is_custom| Delta::Call {
+            id: "c".into(),
+            name: name.into(),
+            is_custom,
+        };
+        let piece = |text: &str| Delta::Arguments(text.into());
+        let finish = Event::Finish {
+            choice: 0,
+            finish: Finish::ToolCalls,
+        };
+        let mut restorer = Restorer::new(&asked());
+        let mut out = Vec::new();
+        for event in [
+            delta(0, begin("patch", false)),
+            delta(1, begin("f", false)),
+            delta(0, piece(r#"{"inp"#)),
+            delta(1, piece("{}")),
+            delta(0, piece(r#"ut":"a\nb"}"#)),
+            finish.clone(),
+        ] {
+            restorer.take(event, &mut out);
+        }
+        let want = [
+            delta(0, begin("patch", true)),
+            delta(1, begin("f", false)),
+            delta(1, piece("{}")),
+            delta(0, piece("a\nb")),
+            finish,
+        ];
+        assert_eq!(out, want);
+    }
+}
