@@ -76,6 +76,8 @@ def start_node_tests(stack):
         "GATEWAY_KEY": stack.gateway.key,
         "ADMIN_KEY": stack.gateway.admin_key,
         "MOCK_URL": stack.mock.url,
+        "DIALECTS_URL": stack.dialects.url,
+        "DIALECTS_KEY": stack.dialects.key,
     }
     command = ["node", "--test", "--test-reporter=spec", *map(str, sorted(HERE.glob("node/*.test.js")))]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

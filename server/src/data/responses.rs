@@ -27,6 +27,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,7 @@ use switchyard_core::error::{Error, Kind};
 use switchyard_core::scope::Scope;
 use switchyard_engine::ports::Clock;
 use switchyard_engine::{Answer, Body, Failure, Foreign, NativeOnly, Passed, Piece, Request as Call, Thread};
-use switchyard_providers::responses::{Item, items, merge};
+use switchyard_providers::responses::{Item, items, merge, references, resolve, response_of_item};
 use switchyard_providers::{Dialect, Origin, Surface, sse};
 use switchyard_store::{Conversation, LongestConversation, ResponseRow, Store, StoreError, Turn, Whose};
 use tokio::runtime::Handle;
@@ -346,6 +347,37 @@ async fn go_on(kept: &Kept, owner: &Owner, id: &str, body: &Bytes, thread: &mut 
         }
     }
     Ok(())
+}
+
+/// A call with the items themselves in the place of references to those of earlier answers that are kept here. A vendor's own
+/// stay: it knows them.
+pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Bytes) -> Result<Bytes, Error> {
+    if memmem::find(&body, b"_sy").is_none() {
+        return Ok(body);
+    }
+    let mut answers: Vec<String> = references(&body)?.iter().filter_map(|id| response_of_item(id)).collect();
+    answers.sort_unstable();
+    answers.dedup();
+    answers.truncate(LONGEST.turns as usize);
+    let mut known = HashMap::new();
+    for id in answers {
+        let row = match state.kept.response(&id, principal).await {
+            Ok(row) => row,
+            // It says itself that it is not there: the reference stays, and whoever reads it names it.
+            Err(refusal) if refusal.status == StatusCode::NOT_FOUND => continue,
+            Err(refusal) => {
+                let message = format!("`input` refers to an answer that cannot be looked up: {}", refusal.message);
+                let error = Error::new(Kind::Internal, message);
+                return Err(error.told_as(refusal.status.as_u16(), refusal.kind, refusal.code));
+            }
+        };
+        for item in serde_json::from_str::<Vec<Item>>(&row.output).unwrap_or_default() {
+            if let Some(id) = item.get("id").and_then(Value::as_str) {
+                known.insert(id.to_owned(), item);
+            }
+        }
+    }
+    resolve(&body, &known)
 }
 
 impl Begun {
@@ -894,7 +926,7 @@ pub(super) async fn input_tokens(State(state): State<AppState>, request: Request
     Ok(Json(answer).into_response())
 }
 
-/// Whether a path below `/v1` is one of these, however it is written. A vendor takes all of the gateway's callers for one,
+/// Whether a path is one of these, however it is written. A vendor takes all of the gateway's callers for one,
 /// so no such path goes there but in the name of whoever may see the answer.
 pub(super) fn is_ours(path: &str) -> bool {
     let mut plain = path.split('?').next().unwrap_or_default().to_owned();
@@ -907,10 +939,11 @@ pub(super) fn is_ours(path: &str) -> bool {
         }
         plain = decoded;
     }
-    plain
-        .split('/')
-        .find(|segment| !segment.trim().is_empty())
-        .is_some_and(|first| first.trim().eq_ignore_ascii_case("responses"))
+    let mut segments = plain.split('/').map(str::trim).filter(|segment| !segment.is_empty());
+    segments.next() == Some("v1")
+        && segments
+            .next()
+            .is_some_and(|first| first.eq_ignore_ascii_case("responses"))
 }
 
 #[cfg(test)]

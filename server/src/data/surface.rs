@@ -51,11 +51,17 @@ pub(crate) async fn call(state: &AppState, door: Door, visit: Visit, request: ht
     let most = state.engine.max_request_bytes();
     let read = read_body(&parts.headers, body, most).await;
     let upload = arrived.elapsed();
-    let (body, mut refused) = match read {
+    let (mut body, mut refused) = match read {
         Ok(body) => (body, wrong_path(path.as_ref(), &parts.uri)),
         Err(error) => (Bytes::new(), Some(error)),
     };
     let mut begun = None;
+    if surface == Surface::Responses && refused.is_none() {
+        match responses::resolved(state, &principal, body.clone()).await {
+            Ok(resolved) => body = resolved,
+            Err(error) => refused = Some(error),
+        }
+    }
     if surface == Surface::Responses && refused.is_none() {
         match Box::pin(responses::begin(state, &principal, &body)).await {
             Ok(found) => begun = Some(found),

@@ -40,7 +40,7 @@ impl Vendor {
 
 /// The model that a path names, where vendors put it there.
 pub(super) fn model_in(path: &str) -> Option<String> {
-    let decoded = |text: &str| text.replace("%3A", ":").replace("%2F", "/");
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     match Vendor::of(path) {
         Vendor::Gemini => {
             let rest = path.split_once("/models/")?.1;

@@ -186,7 +186,7 @@ pub struct Error {
     /// The upstream's own code, such as `context_length_exceeded`.
     pub upstream_code: Option<String>,
     /// Where callers know a failure by something more exact than its kind.
-    pub told_as: Option<Face>,
+    pub told_as: Option<Box<Face>>,
 }
 
 impl Error {
@@ -206,12 +206,12 @@ impl Error {
     /// What the caller is told. An upstream that refuses the gateway's credential is no fault of the caller's key, so it
     /// shows as a bad gateway.
     #[must_use]
-    pub const fn face(&self) -> Face {
+    pub fn face(&self) -> Face {
         const fn face(status: u16, kind: &'static str, code: &'static str) -> Face {
             Face { status, kind, code }
         }
-        if let Some(face) = self.told_as {
-            return face;
+        if let Some(face) = &self.told_as {
+            return **face;
         }
         match self.kind {
             Kind::InvalidRequest => face(400, "invalid_request_error", "invalid_request"),
@@ -241,8 +241,8 @@ impl Error {
 
     /// The same, told to callers in these words.
     #[must_use]
-    pub const fn told_as(mut self, status: u16, kind: &'static str, code: &'static str) -> Self {
-        self.told_as = Some(Face { status, kind, code });
+    pub fn told_as(mut self, status: u16, kind: &'static str, code: &'static str) -> Self {
+        self.told_as = Some(Box::new(Face { status, kind, code }));
         self
     }
 

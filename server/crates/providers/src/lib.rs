@@ -44,7 +44,7 @@ pub use site::Unusable;
 
 /// What a conversation in OpenAI's Responses is kept with, for upstreams that do not keep it themselves.
 pub mod responses {
-    pub use crate::openai::responses::{Item, items, merge, references, resolve, response_id};
+    pub use crate::openai::responses::{Item, items, merge, references, resolve, response_id, response_of_item};
 }
 
 /// How calls of a surface reach an upstream.

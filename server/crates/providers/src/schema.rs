@@ -43,38 +43,35 @@ impl Lowered {
         self.schema.get("type").is_some_and(|kind| kind == "object") && !self.schema.contains_key("properties")
     }
 
-    /// Notes what became of the schema that the caller wrote in `field`.
+    /// Notes what became of the schema that the caller wrote in `field`: once for each keyword, wherever in it that stands.
     pub(crate) fn tell(&self, field: &str, notes: &mut Notes) {
         let told = &self.told;
-        let field = || field.to_owned();
+        let of = |keyword: &str| format!("{field}.{keyword}");
         if told.is_inlined {
             notes.mapped(
-                field(),
-                "references are replaced by what they refer to: the upstream's schemas have none",
+                of("$ref"),
+                "replaced by what it refers to: the upstream's schemas have no references",
             );
         }
         if told.is_cut_off {
-            notes.approximated(field(), "cut off where it refers to itself, or grows without end");
+            notes.approximated(
+                of("$ref"),
+                "cut off where the schema refers to itself, or grows without end",
+            );
         }
         if told.is_wrapped {
-            notes.approximated(field(), "arguments must be an object: put into one as `value`");
+            notes.approximated(of("type"), "arguments must be an object: put into one as `value`");
         }
-        if !told.reshaped.is_empty() {
-            let list = listed(told.reshaped.iter().copied());
-            notes.approximated(field(), format!("told in other keywords: {list}"));
+        for keyword in &told.reshaped {
+            notes.approximated(of(keyword), "told in other keywords, which the upstream's schemas have");
         }
-        if !told.dropped.is_empty() {
-            let list = listed(told.dropped.iter().map(String::as_str));
+        for keyword in &told.dropped {
             notes.dropped(
-                field(),
-                format!("keywords that the upstream's schemas do not have: {list}"),
+                of(keyword),
+                "the upstream's schemas have no such keyword, or not with this value",
             );
         }
     }
-}
-
-fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// Nobody's schema is as deep, once its references are followed.
@@ -702,7 +699,7 @@ mod tests {
         made.tell("f", &mut notes);
         let notes = notes.list().iter();
         let told = notes
-            .map(|note| format!("{} {}", note.fate.as_str(), note.why))
+            .map(|note| format!("{} {} {}", note.fate.as_str(), note.field, note.why))
             .collect();
         (Value::Object(made.schema), told)
     }
@@ -744,15 +741,15 @@ mod tests {
                     "all": {"type": "array", "items": {"type": "object", "description": "p", "properties": {"x": {"type": "number"}}}},
                 },
             }),
-            &["mapped references", "`additionalProperties`"],
+            &["mapped f.$ref", "dropped f.additionalProperties"],
         );
         check(
             &json!({"$ref": "#/definitions/Node", "definitions": {"Node": {"type": "object", "properties": {"next": {"$ref": "#/definitions/Node"}}}}}),
             &json!({"type": "object", "properties": {"next": {"type": "object"}}}),
-            &["mapped references", "refers to itself"],
+            &["approximated f.$ref", "refers to itself"],
         );
         check(&json!({"$ref": "#"}), &json!({}), &["refers to itself"]);
-        check(&json!({"$ref": "https://x/y.json"}), &json!({}), &["`$ref`"]);
+        check(&json!({"$ref": "https://x/y.json"}), &json!({}), &["dropped f.$ref"]);
     }
 
     #[test]
@@ -760,7 +757,7 @@ mod tests {
         check(
             &json!({"type": ["string", "null"], "default": "x", "format": "email"}),
             &json!({"type": "string", "nullable": true}),
-            &["`default`, `format`"],
+            &["dropped f.default", "dropped f.format"],
         );
         check(
             &json!({"anyOf": [{"type": "string"}, {"type": "null"}], "description": "d"}),
@@ -770,37 +767,37 @@ mod tests {
         check(
             &json!({"oneOf": [{"type": "string"}, {"type": "integer"}], "description": "d"}),
             &json!({"anyOf": [{"description": "d", "type": "string"}, {"description": "d", "type": "integer"}]}),
-            &["`oneOf`"],
+            &["approximated f.oneOf"],
         );
         check(
             &json!({"type": "integer", "enum": [1, 2], "exclusiveMinimum": 0}),
             &json!({"type": "integer", "minimum": 1, "description": "One of: 1, 2"}),
-            &["`enum`, `exclusiveMinimum`"],
+            &["approximated f.enum", "approximated f.exclusiveMinimum"],
         );
         check(
             &json!({"const": "x"}),
             &json!({"type": "string", "enum": ["x"]}),
-            &["`const`"],
+            &["approximated f.const"],
         );
         check(
             &json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]}),
             &json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]}),
-            &["`allOf`"],
+            &["approximated f.allOf"],
         );
         check(
             &json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}]}),
             &json!({"items": {"anyOf": [{"type": "string"}, {"type": "number"}]}, "type": "array"}),
-            &["`prefixItems`"],
+            &["approximated f.prefixItems"],
         );
         check(
             &json!({"type": ["string", "array"], "minLength": 1}),
             &json!({"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}}]}),
-            &["`type`"],
+            &["approximated f.type"],
         );
         check(
             &json!({"type": "array"}),
             &json!({"type": "array", "items": {"type": "string"}}),
-            &["`items`"],
+            &["approximated f.items"],
         );
     }
 

@@ -68,17 +68,17 @@ fn items_are_listed_page_by_page() {
 #[test]
 fn paths_about_answers_are_told_however_they_are_written() {
     for ours in [
-        "/responses/a/b",
-        "/responses",
-        "//responses/a",
-        "/%72esponses/a",
-        "/responses%2Fa",
-        "/Responses/a",
-        "/%2572esponses",
+        "/v1/responses/a/b",
+        "/v1/responses",
+        "/v1//responses/a",
+        "/v1/%72esponses/a",
+        "/v1/responses%2Fa",
+        "/v1/Responses/a",
+        "/v1/%2572esponses",
     ] {
         assert!(is_ours(ours), "{ours}");
     }
-    for other in ["/files", "/responsesx/a", "/fine_tuning/responses"] {
+    for other in ["/v1/files", "/v1/responsesx/a", "/v1/fine_tuning/responses"] {
         assert!(!is_ours(other), "{other}");
     }
 }

@@ -316,8 +316,9 @@ fn tools_are_lowered_and_it_is_told() {
     assert_eq!(
         told,
         [
-            (Fate::Mapped, "tools[0].function.parameters"),
-            (Fate::Dropped, "tools[0].function.parameters"),
+            (Fate::Mapped, "tools[0].function.parameters.$ref"),
+            (Fate::Dropped, "tools[0].function.parameters.additionalProperties"),
+            (Fate::Dropped, "tools[0].function.parameters.default"),
         ]
     );
 }

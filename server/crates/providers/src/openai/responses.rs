@@ -77,6 +77,17 @@ fn item_id(kind: &str, stem: &str, index: usize) -> String {
     format!("{kind}_{OURS}{stem}_{index}")
 }
 
+/// The id of the answer that an item of ours belongs to. `None` for a vendor's.
+#[must_use]
+pub fn response_of_item(id: &str) -> Option<String> {
+    let (_, rest) = id.split_once('_')?;
+    let (stem, index) = rest.strip_prefix(OURS)?.rsplit_once('_')?;
+    let is_ours = !stem.is_empty()
+        && stem.bytes().all(|b| b.is_ascii_alphanumeric())
+        && index.bytes().all(|b| b.is_ascii_digit());
+    is_ours.then(|| format!("resp_{stem}"))
+}
+
 // === seals ===
 
 /// In front of a seal that is all there is of a thought.
