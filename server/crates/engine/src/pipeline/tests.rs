@@ -326,7 +326,7 @@ impl Ask {
         let (model, prompt) = (&self.model, &self.prompt);
         let input = match self.surface {
             Surface::Chat => format!(r#""messages":[{{"role":"user","content":"{prompt}"}}]"#),
-            Surface::Embeddings => format!(r#""input":"{prompt}""#),
+            _ => format!(r#""input":"{prompt}""#),
         };
         Request {
             arrived: Instant::now().into_std(),

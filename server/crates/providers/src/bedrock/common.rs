@@ -195,6 +195,16 @@ pub(crate) const fn thought_field(surface: Surface) -> &'static str {
     }
 }
 
+/// What the caller's dialect calls what a vendor wants to see again with a call.
+pub(crate) const fn call_seal_field(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Chat => "messages[].tool_calls[].extra_content.google.thought_signature",
+        Surface::Responses => "input[].extra_content.google.thought_signature",
+        Surface::Generate | Surface::GeminiCountTokens => "contents[].parts[].thoughtSignature",
+        _ => "messages[].content[].signature",
+    }
+}
+
 /// What the caller's dialect calls the mark up to which a vendor may cache.
 pub(crate) const fn cache_field(surface: Surface) -> &'static str {
     match surface {

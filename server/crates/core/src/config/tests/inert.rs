@@ -171,7 +171,6 @@ fn unsupported_parameters_have_a_policy() {
         "targets: [demo]\ncompatibility: {on_unsupported_param: drop}\n",
         expect![[r#"
             default: single demo
-            inert: line 2: compatibility.on_unsupported_param: on_unsupported_param is accepted and does nothing in this version
         "#]],
     );
     check(

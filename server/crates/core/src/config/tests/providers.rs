@@ -24,7 +24,6 @@ fn providers_are_checked() {
         expect![[r#"
             line 2: providers[0].id: is required: letters, digits, "-", "_" and "."
             line 2: providers[0].base_url: must be an http:// or https:// address, such as "https://api.openai.com/v1"
-            line 4: providers[1].kind: "cohere" is not a kind of this version; use "openai" for anything that speaks OpenAI's wire format
             line 5: providers[1].base_url: must not have a query or a fragment
             line 6: providers[2].base_url: is required, for example "https://api.openai.com/v1"
             line 7: providers[3].models[0]: "gpt-*" has a wildcard; write each model id in full
@@ -33,8 +32,7 @@ fn providers_are_checked() {
             line 7: providers[3].id: "c" is a provider already; give this one another id
             line 8: providers[4].headers.x y: is not a header name: letters, digits, "-" and "_"
             line 9: providers[5].id: is required: letters, digits, "-", "_" and "."
-            line 9: providers[5].kind: is required; use "openai" for anything that speaks OpenAI's wire format
-            line 9: providers[5].base_url: is required, for example "https://api.openai.com/v1"
+            line 9: providers[5].kind: is required; use openai, anthropic, gemini, bedrock, cohere: the wire that it speaks
             line 10: providers[6].api_keys: is not a key of this block; did you mean "api_key"?
         "#]],
     );

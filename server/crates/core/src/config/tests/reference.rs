@@ -12,48 +12,43 @@ fn the_published_example_works_unchanged() {
     check(
         REFERENCE,
         expect![[r#"
-        default: fallback openai*1 anthropic*1 xai gemini mistral groq together cohere deepseek perplexity fireworks ai21 replicate bedrock azure-openai azure-foundry vertex-ai hugging-face ollama ollama-cloud cerebras cloudflare databricks deepinfra moonshot novita nvidia-nim openrouter qwen sambanova
-        inert: line 15: targets[1].virtual_key: provider "anthropic" is accepted and does nothing in this version
-        inert: line 22: targets[2].virtual_key: provider "xai" is accepted and does nothing in this version
-        inert: line 23: targets[3].virtual_key: provider "gemini" is accepted and does nothing in this version
-        inert: line 26: targets[4].virtual_key: provider "mistral" is accepted and does nothing in this version
-        inert: line 27: targets[5].virtual_key: provider "groq" is accepted and does nothing in this version
-        inert: line 28: targets[6].virtual_key: provider "together" is accepted and does nothing in this version
-        inert: line 29: targets[7].virtual_key: provider "cohere" is accepted and does nothing in this version
-        inert: line 30: targets[8].virtual_key: provider "deepseek" is accepted and does nothing in this version
-        inert: line 31: targets[9].virtual_key: provider "perplexity" is accepted and does nothing in this version
-        inert: line 32: targets[10].virtual_key: provider "fireworks" is accepted and does nothing in this version
-        inert: line 33: targets[11].virtual_key: provider "ai21" is accepted and does nothing in this version
-        inert: line 34: targets[12].virtual_key: provider "replicate" is accepted and does nothing in this version
-        inert: line 35: targets[13].virtual_key: provider "bedrock" is accepted and does nothing in this version
-        inert: line 36: targets[14].virtual_key: provider "azure-openai" is accepted and does nothing in this version
-        inert: line 37: targets[15].virtual_key: provider "azure-foundry" is accepted and does nothing in this version
-        inert: line 38: targets[16].virtual_key: provider "vertex-ai" is accepted and does nothing in this version
-        inert: line 39: targets[17].virtual_key: provider "hugging-face" is accepted and does nothing in this version
-        inert: line 40: targets[18].virtual_key: provider "ollama" is accepted and does nothing in this version
-        inert: line 41: targets[19].virtual_key: provider "ollama-cloud" is accepted and does nothing in this version
-        inert: line 42: targets[20].virtual_key: provider "cerebras" is accepted and does nothing in this version
-        inert: line 43: targets[21].virtual_key: provider "cloudflare" is accepted and does nothing in this version
-        inert: line 44: targets[22].virtual_key: provider "databricks" is accepted and does nothing in this version
-        inert: line 45: targets[23].virtual_key: provider "deepinfra" is accepted and does nothing in this version
-        inert: line 46: targets[24].virtual_key: provider "moonshot" is accepted and does nothing in this version
-        inert: line 47: targets[25].virtual_key: provider "novita" is accepted and does nothing in this version
-        inert: line 48: targets[26].virtual_key: provider "nvidia-nim" is accepted and does nothing in this version
-        inert: line 49: targets[27].virtual_key: provider "openrouter" is accepted and does nothing in this version
-        inert: line 50: targets[28].virtual_key: provider "qwen" is accepted and does nothing in this version
-        inert: line 51: targets[29].virtual_key: provider "sambanova" is accepted and does nothing in this version
-        inert: line 58: plugins[0]: plugin "word-filter" is accepted and does nothing in this version
-        inert: line 65: plugins[1]: plugin "max-token" is accepted and does nothing in this version
-        inert: line 87: plugins[4]: plugin "request-logger" is accepted and does nothing in this version
-        inert: line 94: plugins[5]: plugin "request-logger" is accepted and does nothing in this version
-        inert: line 101: plugins[6]: plugin "request-logger" is accepted and does nothing in this version
-        inert: line 138: mcp_servers[0]: MCP server "filesystem" is accepted and does nothing in this version
-        inert: line 142: mcp_servers[1]: MCP server "database" is accepted and does nothing in this version
-        inert: line 152: mcp_servers[2]: MCP server "web-search" is accepted and does nothing in this version
-        inert: line 158: mcp_servers[3]: MCP server "brave-search" is accepted and does nothing in this version
-        inert: line 166: mcp_servers[4]: MCP server "sqlite-db" is accepted and does nothing in this version
-        inert: line 178: observability.tracing: tracing is accepted and does nothing in this version
-    "#]],
+            default: fallback openai*1 anthropic*1 xai gemini mistral groq together cohere deepseek perplexity fireworks ai21 replicate bedrock azure-openai azure-foundry vertex-ai hugging-face ollama ollama-cloud cerebras cloudflare databricks deepinfra moonshot novita nvidia-nim openrouter qwen sambanova
+            inert: line 22: targets[2].virtual_key: provider "xai" is accepted and does nothing in this version
+            inert: line 26: targets[4].virtual_key: provider "mistral" is accepted and does nothing in this version
+            inert: line 27: targets[5].virtual_key: provider "groq" is accepted and does nothing in this version
+            inert: line 28: targets[6].virtual_key: provider "together" is accepted and does nothing in this version
+            inert: line 30: targets[8].virtual_key: provider "deepseek" is accepted and does nothing in this version
+            inert: line 31: targets[9].virtual_key: provider "perplexity" is accepted and does nothing in this version
+            inert: line 32: targets[10].virtual_key: provider "fireworks" is accepted and does nothing in this version
+            inert: line 33: targets[11].virtual_key: provider "ai21" is accepted and does nothing in this version
+            inert: line 34: targets[12].virtual_key: provider "replicate" is accepted and does nothing in this version
+            inert: line 36: targets[14].virtual_key: provider "azure-openai" is accepted and does nothing in this version
+            inert: line 37: targets[15].virtual_key: provider "azure-foundry" is accepted and does nothing in this version
+            inert: line 39: targets[17].virtual_key: provider "hugging-face" is accepted and does nothing in this version
+            inert: line 40: targets[18].virtual_key: provider "ollama" is accepted and does nothing in this version
+            inert: line 41: targets[19].virtual_key: provider "ollama-cloud" is accepted and does nothing in this version
+            inert: line 42: targets[20].virtual_key: provider "cerebras" is accepted and does nothing in this version
+            inert: line 43: targets[21].virtual_key: provider "cloudflare" is accepted and does nothing in this version
+            inert: line 44: targets[22].virtual_key: provider "databricks" is accepted and does nothing in this version
+            inert: line 45: targets[23].virtual_key: provider "deepinfra" is accepted and does nothing in this version
+            inert: line 46: targets[24].virtual_key: provider "moonshot" is accepted and does nothing in this version
+            inert: line 47: targets[25].virtual_key: provider "novita" is accepted and does nothing in this version
+            inert: line 48: targets[26].virtual_key: provider "nvidia-nim" is accepted and does nothing in this version
+            inert: line 49: targets[27].virtual_key: provider "openrouter" is accepted and does nothing in this version
+            inert: line 50: targets[28].virtual_key: provider "qwen" is accepted and does nothing in this version
+            inert: line 51: targets[29].virtual_key: provider "sambanova" is accepted and does nothing in this version
+            inert: line 58: plugins[0]: plugin "word-filter" is accepted and does nothing in this version
+            inert: line 65: plugins[1]: plugin "max-token" is accepted and does nothing in this version
+            inert: line 87: plugins[4]: plugin "request-logger" is accepted and does nothing in this version
+            inert: line 94: plugins[5]: plugin "request-logger" is accepted and does nothing in this version
+            inert: line 101: plugins[6]: plugin "request-logger" is accepted and does nothing in this version
+            inert: line 138: mcp_servers[0]: MCP server "filesystem" is accepted and does nothing in this version
+            inert: line 142: mcp_servers[1]: MCP server "database" is accepted and does nothing in this version
+            inert: line 152: mcp_servers[2]: MCP server "web-search" is accepted and does nothing in this version
+            inert: line 158: mcp_servers[3]: MCP server "brave-search" is accepted and does nothing in this version
+            inert: line 166: mcp_servers[4]: MCP server "sqlite-db" is accepted and does nothing in this version
+            inert: line 178: observability.tracing: tracing is accepted and does nothing in this version
+        "#]],
     );
     let config = parse(REFERENCE);
     assert!(config.notices.iter().all(|notice| notice.inert));

@@ -107,7 +107,7 @@ routes:
             line 5: routes.none.targets: at least one target is required, for example `targets: [{virtual_key: openai}]`
             line 8: routes.empty.targets: at least one target is required, for example `targets: [{virtual_key: openai}]`
             line 9: routes.list: must be a block of keys, not a list
-            line 10: routes.odd.targets[0]: "nobody" names no provider; providers here: openai, demo
+            line 10: routes.odd.targets[0]: "nobody" names no provider; providers here: openai, anthropic, gemini, vertex-ai, bedrock, cohere, demo
             line 10: routes.odd.tagrets: is not a key of this block; did you mean "targets"?
             line 11: routes.inner.strategy.conditions: is required under this mode: at least one rule
             line 12: routes.twice.targets[1]: "demo" is a target already; keep one of them

@@ -38,7 +38,7 @@ targets:
             line 9: targets[6]: "openai" is a target already; keep one of them
             line 10: targets[7].virtual_key: "opnai" names no provider; did you mean "openai"?
             line 11: targets[8]: "anthropc" names no provider; did you mean "anthropic"?
-            line 13: targets[9].virtual_key: "nobody-knows-it" names no provider; providers here: openai, demo
+            line 13: targets[9].virtual_key: "nobody-knows-it" names no provider; providers here: openai, anthropic, gemini, vertex-ai, bedrock, cohere, demo
             line 16: targets[10].modell: is not a key of this block; did you mean "models"?
             line 17: targets[11]: must be a block of keys, not a list
         "#]],

@@ -3,7 +3,8 @@
 use super::{LETTERS, LONGEST_ID};
 use crate::Surface;
 use crate::bedrock::common::{
-    Media, cache_field, custom_arguments, detail_field, fitting_name, media_field, messages_field, thought_field,
+    Media, cache_field, call_seal_field, custom_arguments, detail_field, fitting_name, media_field, messages_field,
+    thought_field,
 };
 use crate::bedrock::model::Model;
 use crate::ids;
@@ -325,6 +326,10 @@ impl<'a> Content<'a> {
     }
 
     fn call(&mut self, call: &Call) -> Value {
+        if call.seal.is_some() {
+            self.notes
+                .dropped(call_seal_field(self.surface), "calls are not sealed there");
+        }
         let input = if call.is_custom {
             custom_arguments(&call.arguments)
         } else {

@@ -128,7 +128,7 @@ fn turns_alternate_and_the_system_stands_in_front() {
     assert_eq!(body.get("messages").unwrap(), &want);
     // What was called has to be offered, though the caller does not offer it any more.
     assert_eq!(body.pointer("/toolConfig/tools/0/toolSpec/name").unwrap(), "f");
-    assert_eq!(notes.to_string(), "dropped=1, approximated=3");
+    assert_eq!(notes.to_string(), "dropped=1, approximated=2");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::LETTERS;
 use crate::bedrock::common::{
-    Media, cache_field, custom_arguments, custom_schema, detail_field, fitting_name, in_words, media_field,
-    messages_field, schema_or_empty, thought_field,
+    Media, cache_field, call_seal_field, custom_arguments, custom_schema, detail_field, fitting_name, in_words,
+    media_field, messages_field, schema_or_empty, thought_field,
 };
 use crate::codec::Ask;
 use crate::ir::{
@@ -221,6 +221,10 @@ impl<'a> Writing<'a> {
             match part {
                 Part::Call(call) => {
                     self.cache(call.cache.as_ref());
+                    if call.seal.is_some() {
+                        self.notes
+                            .dropped(call_seal_field(self.ask.surface), "calls are not sealed there");
+                    }
                     let arguments = match call.arguments.trim() {
                         _ if call.is_custom => custom_arguments(&call.arguments).to_string(),
                         "" => "{}".to_owned(),
