@@ -312,6 +312,7 @@ async fn ask(engine: &Engine, body: Bytes) -> anyhow::Result<usize> {
         caller: Caller::default().into(),
         surface: Surface::Chat,
         path: None,
+        thread: None,
         headers: HeaderMap::new(),
         body,
     };

@@ -269,6 +269,7 @@ impl<'a> Maker<'a> {
                 .into(),
                 until_ms: None,
             }],
+            notes: Vec::new(),
         }
     }
 

@@ -7,9 +7,9 @@ use crate::state::AppState;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Map, Value, json};
+use switchyard_providers::Surface;
 use switchyard_providers::Takes;
 use switchyard_providers::params::{TRACKED, support};
-use switchyard_providers::Surface;
 
 pub(super) async fn list(State(state): State<AppState>) -> Json<Value> {
     let (mut providers, mut surfaces) = (Map::new(), Map::new());

@@ -3,8 +3,8 @@
 use super::responses;
 use super::surface::read_body;
 use crate::auth::Principal;
-use crate::http::fallback;
 use crate::http::error::{attribute, failed, time};
+use crate::http::fallback;
 use crate::http::request_id::RequestId;
 use crate::state::AppState;
 use axum::body::Body;

@@ -355,7 +355,10 @@ pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Byte
     if memmem::find(&body, b"_sy").is_none() {
         return Ok(body);
     }
-    let mut answers: Vec<String> = references(&body)?.iter().filter_map(|id| response_of_item(id)).collect();
+    let mut answers: Vec<String> = references(&body)?
+        .iter()
+        .filter_map(|id| response_of_item(id))
+        .collect();
     answers.sort_unstable();
     answers.dedup();
     answers.truncate(LONGEST.turns as usize);
@@ -366,7 +369,10 @@ pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Byte
             // It says itself that it is not there: the reference stays, and whoever reads it names it.
             Err(refusal) if refusal.status == StatusCode::NOT_FOUND => continue,
             Err(refusal) => {
-                let message = format!("`input` refers to an answer that cannot be looked up: {}", refusal.message);
+                let message = format!(
+                    "`input` refers to an answer that cannot be looked up: {}",
+                    refusal.message
+                );
                 let error = Error::new(Kind::Internal, message);
                 return Err(error.told_as(refusal.status.as_u16(), refusal.kind, refusal.code));
             }

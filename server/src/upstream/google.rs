@@ -34,8 +34,7 @@ use tokio::time::{sleep, timeout};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-const METADATA: &str =
-    "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token";
+const METADATA: &str = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token";
 /// A claim is good for as long as a token may be.
 const LIFETIME_S: i64 = 3600;
 /// So long before a token ends the next one is fetched.
@@ -88,7 +87,10 @@ struct Source {
 enum Held {
     /// Why there is none.
     Nothing(String),
-    Token { token: Secret, until_ms: i64 },
+    Token {
+        token: Secret,
+        until_ms: i64,
+    },
 }
 
 impl Tokens for Source {
@@ -107,7 +109,7 @@ enum Account {
     Service {
         email: String,
         key_id: Option<String>,
-        key: RsaKeyPair,
+        key: Box<RsaKeyPair>,
         token_uri: String,
     },
     Person {
@@ -155,7 +157,9 @@ impl Account {
             } => Self::Service {
                 email: client_email,
                 key_id: private_key_id,
-                key: read_key(&private_key).ok_or_else(|| format!("{whence}: its private_key is no RSA key in PEM"))?,
+                key: read_key(&private_key)
+                    .map(Box::new)
+                    .ok_or_else(|| format!("{whence}: its private_key is no RSA key in PEM"))?,
                 token_uri: token_uri(uri),
             },
             File::AuthorizedUser {
@@ -207,7 +211,10 @@ impl Account {
             } => {
                 let claim = sign(email, key_id.as_deref(), key, token_uri, now_s)?;
                 let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-                (token_uri.as_str(), form(&[("grant_type", grant), ("assertion", &claim)]))
+                (
+                    token_uri.as_str(),
+                    form(&[("grant_type", grant), ("assertion", &claim)]),
+                )
             }
             Self::Person {
                 client_id,
@@ -284,7 +291,10 @@ async fn keep_fresh(source: Weak<Source>) {
                 lifetime.saturating_sub(AHEAD).max(SHORTEST_PAUSE)
             }
             Err(why) => {
-                tracing::warn!(error = why, "no token for Google's services; its targets fail until there is one");
+                tracing::warn!(
+                    error = why,
+                    "no token for Google's services; its targets fail until there is one"
+                );
                 held.failed(why);
                 let wait = pause;
                 pause = (pause * 2).min(LONGEST_PAUSE);
@@ -330,7 +340,10 @@ impl Source {
         if status != StatusCode::OK {
             let said: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
             let why = said["error_description"].as_str().or_else(|| said["error"].as_str());
-            return Err(format!("{host} answered {status}: {}", why.unwrap_or("without a reason")));
+            return Err(format!(
+                "{host} answered {status}: {}",
+                why.unwrap_or("without a reason")
+            ));
         }
         serde_json::from_slice(&body).map_err(|_| format!("{host} answered with something that is no token"))
     }

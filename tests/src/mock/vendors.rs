@@ -40,7 +40,11 @@ impl Vendor {
 
 /// The model that a path names, where vendors put it there.
 pub(super) fn model_in(path: &str) -> Option<String> {
-    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let decoded = |text: &str| {
+        percent_encoding::percent_decode_str(text)
+            .decode_utf8_lossy()
+            .into_owned()
+    };
     match Vendor::of(path) {
         Vendor::Gemini => {
             let rest = path.split_once("/models/")?.1;
@@ -174,7 +178,7 @@ pub(super) fn refusal(request: &Recorded) -> Option<String> {
     }
 }
 
-fn list<'a>(value: &'a Value) -> impl Iterator<Item = &'a Value> {
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
@@ -234,6 +238,7 @@ fn openai_refuses(body: &Value) -> Option<String> {
 
 // === Anthropic ===
 
+#[expect(clippy::too_many_lines, reason = "one rule of the vendor after the other")]
 fn anthropic_refuses(request: &Recorded) -> Option<String> {
     let body = &request.json;
     let known = [

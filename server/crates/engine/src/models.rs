@@ -55,8 +55,14 @@ pub struct ListedModel {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Listing {
-    Ids { data: Vec<ListedModel> },
-    Names { models: Vec<NamedModel> },
+    Ids {
+        data: Vec<ListedModel>,
+    },
+    Names {
+        // The second is Vertex's.
+        #[serde(alias = "publisherModels")]
+        models: Vec<NamedModel>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -71,7 +77,12 @@ impl Listing {
             Self::Names { models } => models
                 .into_iter()
                 .map(|model| ListedModel {
-                    id: model.name.strip_prefix("models/").unwrap_or(&model.name).to_owned(),
+                    // Google's names are paths: `models/…`, `publishers/google/models/…`.
+                    id: model
+                        .name
+                        .rsplit_once("models/")
+                        .map_or(&*model.name, |(_, id)| id)
+                        .to_owned(),
                     created: 0,
                     owned_by: String::new(),
                 })

@@ -174,14 +174,14 @@ impl<'a> Site<'a> {
     }
 
     /// The wire, bound to a credential.
-    pub(crate) fn speak(&self, key: Key<'_>) -> Result<Box<dyn Wire>, BuildError> {
+    pub(crate) fn speak(&self, key: &Key<'_>) -> Result<Box<dyn Wire>, BuildError> {
         self.wire(key)
             .map_err(|error| BuildError::new(format!("provider {}: {error}", self.provider.id)))
     }
 
-    fn wire(&self, key: Key<'_>) -> Result<Box<dyn Wire>, Unusable> {
+    fn wire(&self, key: &Key<'_>) -> Result<Box<dyn Wire>, Unusable> {
         let (base_url, headers) = (&*self.base_url, &*self.headers);
-        let api = match key {
+        let api = match *key {
             Key::Api(key) => Some(key),
             _ => None,
         };
@@ -198,7 +198,7 @@ impl<'a> Site<'a> {
             ProviderKind::Cohere => Box::new(Cohere::new(base_url, api, headers)?),
             ProviderKind::Gemini => {
                 let auth = match key {
-                    Key::Api(key) => GoogleAuth::Key(key.clone()),
+                    Key::Api(key) => GoogleAuth::Key((*key).clone()),
                     Key::Other(Other::Google(tokens, _)) => GoogleAuth::Token(Arc::clone(tokens)),
                     _ => GoogleAuth::None,
                 };
@@ -206,7 +206,7 @@ impl<'a> Site<'a> {
             }
             ProviderKind::Bedrock => {
                 let auth = match key {
-                    Key::Api(key) => AwsAuth::Bearer(key.clone()),
+                    Key::Api(key) => AwsAuth::Bearer((*key).clone()),
                     Key::Other(Other::Aws(auth)) => auth.clone(),
                     _ => AwsAuth::None,
                 };

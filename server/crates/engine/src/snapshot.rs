@@ -337,7 +337,7 @@ impl Link {
         if provider.kind == ProviderKind::Demo {
             return Ok(Ok(Self {
                 transport: parts.demo.clone(),
-                accesses: vec![Access::open(site.speak(Key::None)?)],
+                accesses: vec![Access::open(site.speak(&Key::None)?)],
                 missing: Vec::new(),
                 secrets: Vec::new(),
             }));
@@ -354,7 +354,7 @@ impl Link {
                     accesses.push(Access {
                         id: Some(credential.id.clone()),
                         weight: credential.weight,
-                        wire: site.speak(Key::Api(&key))?,
+                        wire: site.speak(&Key::Api(&key))?,
                     });
                     secrets.push(key);
                 }
@@ -367,7 +367,7 @@ impl Link {
             }
             match site.other_credential() {
                 Ok(key) => {
-                    accesses.push(Access::open(site.speak(key.as_ref().map_or(Key::None, Key::Other))?));
+                    accesses.push(Access::open(site.speak(&key.as_ref().map_or(Key::None, Key::Other))?));
                     secrets.extend(key.map(Other::into_secrets).unwrap_or_default());
                 }
                 Err(reason) => return Ok(Err(reason)),

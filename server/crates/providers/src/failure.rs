@@ -18,6 +18,7 @@ pub(crate) struct Said {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "it is read, taken apart and gone")]
 enum ErrorView<'a> {
     Text(#[serde(borrow)] Cow<'a, str>),
     Object {
@@ -121,7 +122,7 @@ impl Said {
     pub(crate) fn of(raw: &str) -> Self {
         match serde_json::from_str(raw) {
             Ok(ErrorView::Text(message)) => Self {
-                message: Some(message.into_owned()),
+                message: Some(message.into_owned()).filter(|message| !message.is_empty()),
                 ..Self::default()
             },
             Ok(ErrorView::Object {

@@ -37,7 +37,10 @@ mod tests {
 
     #[test]
     fn an_id_that_fits_stays_and_another_becomes_the_same_every_time() {
-        assert_eq!(fitting("toolu_01A09q90qw90lq917835lq9", 64), "toolu_01A09q90qw90lq917835lq9");
+        assert_eq!(
+            fitting("toolu_01A09q90qw90lq917835lq9", 64),
+            "toolu_01A09q90qw90lq917835lq9"
+        );
         let odd = fitting("functions.get_weather:0", 64);
         assert_eq!(odd, fitting("functions.get_weather:0", 64));
         assert_ne!(odd, fitting("functions.get_weather:1", 64));
@@ -52,7 +55,10 @@ mod tests {
     #[test]
     fn made_ids_differ_by_request_and_by_place() {
         let origin = |id: &str| Origin { id: id.into(), at: 0 };
-        let (one, two) = (origin("0193f0a0b1c2d3e4f5061728394a5b6c"), origin("1193f0a0b1c2d3e4f5061728394a5b6c"));
+        let (one, two) = (
+            origin("0193f0a0b1c2d3e4f5061728394a5b6c"),
+            origin("1193f0a0b1c2d3e4f5061728394a5b6c"),
+        );
         assert_eq!(made(&one, 0), "call_0193f0a0b1c2d3e4f50617280");
         assert_ne!(made(&one, 0), made(&one, 1));
         assert_ne!(made(&one, 0), made(&two, 0));

@@ -94,7 +94,13 @@ impl OpenAi {
         }
     }
 
-    fn post(&self, surface: Surface, stream: bool, client: &HeaderMap, body: Bytes) -> Result<http::Request<Bytes>, Error> {
+    fn post(
+        &self,
+        surface: Surface,
+        stream: bool,
+        client: &HeaderMap,
+        body: Bytes,
+    ) -> Result<http::Request<Bytes>, Error> {
         let address = match surface {
             Surface::Embeddings => &self.embeddings,
             Surface::Completions => &self.completions,

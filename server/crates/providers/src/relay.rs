@@ -121,7 +121,12 @@ impl<J: Judge> Relay<J> {
         self.content_bytes += look.content_bytes;
         progress.content |= look.content_bytes > 0;
         if look.unreadable {
-            self.skipped += 1;
+            // An error may stand there as a document of its own, over several lines.
+            if let Some(said) = Said::of_stray(frame.trim_ascii()) {
+                self.end(End::Failed(said.into_error(None)), progress);
+            } else {
+                self.skipped += 1;
+            }
             return Replaced::ByNothing;
         }
         if let Some(end) = look.end {
@@ -197,12 +202,13 @@ impl<J: Judge> StreamDecoder for Relay<J> {
             progress.out.push(Bytes::from_static(b"\n\n"));
         }
         if !self.ended {
-            let end = self.judge.closed().map_or(End::Complete, End::Failed);
-            let end = match end {
-                End::Complete if self.skipped > 0 && self.content_bytes == 0 => End::Failed(unreadable(self.skipped)),
-                end => end,
+            let closed = self.judge.closed();
+            let error = if self.skipped > 0 && self.content_bytes == 0 {
+                Some(unreadable(self.skipped))
+            } else {
+                closed
             };
-            self.end(end, &mut progress);
+            self.end(error.map_or(End::Complete, End::Failed), &mut progress);
         }
         progress
     }

@@ -105,7 +105,8 @@ impl Run {
                 self.refusal_headers.clear();
                 let started = self.ledger.begin_attempt(target, leg, pass);
                 let request = self.ledger.translated(encoded, self.snapshot.on_unsupported);
-                let error = match self.attempt(target, asking, link, access, &started, request).await {
+                let answer = link.transport.send(request);
+                let error = match self.attempt(target, asking, access, &started, answer).await {
                     Ok(success) => return Ok(self.answer(success, &started, asking)),
                     Err(error) => clean(error, target),
                 };
@@ -236,13 +237,12 @@ impl Run {
         &mut self,
         target: &Target,
         asking: &Asking,
-        link: &Link,
         access: &Access,
         started: &Started,
-        request: http::Request<Bytes>,
+        answer: Answering,
     ) -> Result<Success, Error> {
         let deadline = self.deadline;
-        let call = pin!(self.call_upstream(target, asking, link, access, started, request));
+        let call = pin!(self.call_upstream(target, asking, access, started, answer));
         match deadline {
             None => call.await,
             Some(at) => timeout_at(at, call).await.unwrap_or_else(|_| Err(late())),
@@ -256,12 +256,10 @@ impl Run {
         &mut self,
         target: &Target,
         asking: &Asking,
-        link: &Link,
         access: &Access,
         started: &Started,
-        request: http::Request<Bytes>,
+        answer: Answering,
     ) -> Result<Success, Error> {
-        let answer = link.transport.send(request);
         let model = started.model();
         if self.call.stream {
             // Until its first content: a stream that has begun cannot be asked for elsewhere.

@@ -136,7 +136,9 @@ impl Engine {
             .accesses
             .get(credential)
             .ok_or_else(|| Error::new(Kind::Internal, "a credential is gone"))?;
-        let encoded = access.wire.pass_on(method, path, &request.headers, request.body.clone());
+        let encoded = access
+            .wire
+            .pass_on(method, path, &request.headers, request.body.clone());
         let encoded = encoded.unwrap_or_else(|| {
             let message = format!(
                 "{} speaks another wire ({}): only calls that the gateway translates can go there",
@@ -201,7 +203,11 @@ impl Engine {
         let (overhead, waited) = ledger.head_ready();
         ledger.close_relayed(parts.status.as_u16(), &error);
         let known: Vec<&str> = match &target.link {
-            Ok(link) => link.secrets.iter().map(switchyard_core::secret::Secret::expose).collect(),
+            Ok(link) => link
+                .secrets
+                .iter()
+                .map(switchyard_core::secret::Secret::expose)
+                .collect(),
             Err(_) => Vec::new(),
         };
         let body = match String::from_utf8(said) {
@@ -235,7 +241,9 @@ fn check_path(path: &str) -> Result<(), Error> {
                 "invalid_proxy_path",
             ));
         }
-        let decoded = percent_encoding::percent_decode_str(&plain).decode_utf8_lossy().into_owned();
+        let decoded = percent_encoding::percent_decode_str(&plain)
+            .decode_utf8_lossy()
+            .into_owned();
         if decoded == plain {
             return Ok(());
         }

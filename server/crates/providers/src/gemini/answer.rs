@@ -137,6 +137,18 @@ fn choice(candidate: &Value, origin: &Origin, calls: &mut usize) -> Choice {
             }),
         }
     }
+    // What was searched for, and Google's own way to show it, are nobody else's.
+    for name in ["webSearchQueries", "searchEntryPoint"] {
+        if let Some(value) = candidate
+            .get("groundingMetadata")
+            .and_then(|grounding| grounding.get(name))
+        {
+            made.push(Part::Stranger(Stranger {
+                field: format!("candidates[0].groundingMetadata.{name}"),
+                value: value.clone(),
+            }));
+        }
+    }
     let has_calls = *calls > before;
     Choice {
         parts: made,

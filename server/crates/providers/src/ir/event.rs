@@ -37,17 +37,27 @@ pub enum Event {
 pub enum Delta {
     Text(String),
     Refusal(String),
-    Thought { text: String, is_summary: bool },
+    Thought {
+        text: String,
+        is_summary: bool,
+    },
     /// A thought whose content is the seal that follows.
     Redacted,
     /// A call begins. Its arguments follow.
-    Call { id: String, name: String, is_custom: bool },
+    Call {
+        id: String,
+        name: String,
+        is_custom: bool,
+    },
     /// More of a call's arguments.
     Arguments(String),
     Seal(super::Seal),
     Citation(Citation),
     /// Base64 of a piece of audio.
-    Audio { base64: String, transcript: Option<String> },
+    Audio {
+        base64: String,
+        transcript: Option<String>,
+    },
 }
 
 impl Delta {

@@ -256,7 +256,10 @@ pub enum ToolChoice {
     /// This one.
     Named(String),
     /// One of these, or none unless `required`.
-    Among { names: Vec<String>, required: bool },
+    Among {
+        names: Vec<String>,
+        required: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

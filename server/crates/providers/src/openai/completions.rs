@@ -81,7 +81,14 @@ impl Front for Completions {
             let mut text = echo.clone();
             for part in &choice.parts {
                 match part {
-                    Part::Text { text: said, .. } => text.push_str(said),
+                    Part::Text {
+                        text: said, citations, ..
+                    } => {
+                        text.push_str(said);
+                        if !citations.is_empty() {
+                            notes.dropped("choices[].text", "where the text has things from");
+                        }
+                    }
                     Part::Refusal(said) => refused(&mut text, said, notes),
                     Part::Thought(_) => notes.dropped("choices[].text", "the model's reasoning"),
                     _ => notes.dropped("choices[].text", "the answer holds more than a text"),

@@ -8,11 +8,11 @@
 use super::OpenAi;
 use crate::params::OnUnsupported;
 use crate::{Call, End, Surface, Terms, Wire};
-use std::time::SystemTime;
 use bytes::Bytes;
 use expect_test::{Expect, expect};
 use http::HeaderMap;
 use proptest::prelude::*;
+use std::time::SystemTime;
 use switchyard_core::error::Kind;
 use switchyard_core::secret::Secret;
 
@@ -39,7 +39,10 @@ fn call(body: &str) -> Call {
 /// The body that goes up for `model`.
 #[track_caller]
 fn sent(body: &str, model: &str, want: Expect) {
-    let request = wire().encode(&call(body), model, &HeaderMap::new(), &terms()).unwrap().request;
+    let request = wire()
+        .encode(&call(body), model, &HeaderMap::new(), &terms())
+        .unwrap()
+        .request;
     want.assert_eq(std::str::from_utf8(request.body()).unwrap());
 }
 

@@ -95,7 +95,7 @@ async fn a_call_of_one_token_does_it_where_the_operator_says_so() {
     );
     assert_eq!(
         call.body,
-        r#"{"max_tokens":1,"messages":[{"content":"ping","role":"user"}],"model":"tiny"}"#
+        r#"{"model":"tiny","messages":[{"role":"user","content":"ping"}],"max_tokens":1}"#
     );
     assert_eq!(rig.circuit("a"), "closed, 0 failed");
 
