@@ -9,6 +9,7 @@
 mod architecture;
 mod auth;
 mod chat;
+mod dialects;
 mod failures;
 mod faults;
 mod http_layer;
