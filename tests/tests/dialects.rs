@@ -252,6 +252,25 @@ async fn what_nobody_here_knows_is_passed_on_as_it_is() {
         (&log["surface"], &log["status"], &log["outcome"]),
         (&json!("pass_through"), &json!(201), &json!("success"))
     );
+    assert_eq!(log["attempts"][0]["outcome"], "success", "{log}");
+
+    // What has no body is whole with its head.
+    mock.script_for(Matcher::path("/gone"), [Reply::raw(204, Vec::<String>::new())]);
+    let request = app.request(Method::DELETE, "/v1/gone").bearer_auth(&app.key);
+    let answer = read(request.header("x-provider", "openai")).await;
+    let log = app.logged(&answer).await;
+    assert_eq!(
+        (&log["status"], &log["outcome"]),
+        (&json!(204), &json!("success")),
+        "{log}"
+    );
+    for method in [Method::TRACE, Method::HEAD] {
+        let request = app.request(method, "/v1/things").bearer_auth(&app.key);
+        assert_eq!(
+            read(request.header("x-provider", "openai")).await.status,
+            StatusCode::METHOD_NOT_ALLOWED
+        );
+    }
 
     for (path, provider, body, want) in [
         ("/v1/things", "openai", json!({}), "404 model_not_found"),

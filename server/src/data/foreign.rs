@@ -1,7 +1,7 @@
 //! `/v1/*` that is no surface: passed on as it is, see `engine::pipeline::foreign`.
 
-use super::responses;
 use super::surface::read_body;
+use super::{dialect_at, responses};
 use crate::auth::Principal;
 use crate::http::error::{attribute, failed, time};
 use crate::http::fallback;
@@ -10,11 +10,22 @@ use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, header};
 use std::time::Instant;
 use switchyard_engine::{Foreign, Passed, Request as Call};
-use switchyard_providers::{Dialect, Surface};
+use switchyard_providers::Surface;
+
+/// The methods that are passed on. One that sends a request back as it came would show the gateway's credential.
+const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> Response {
+    let dialect = dialect_at(request.uri().path());
+    if !METHODS.contains(request.method()) {
+        let mut response = fallback::not_possible(request.method(), request.uri().path()).in_dialect(dialect);
+        let allowed = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
+        response.headers_mut().insert(header::ALLOW, allowed);
+        return response;
+    }
     let (parts, body) = request.into_parts();
     if responses::is_ours(parts.uri.path()) {
         return fallback::no_route(&parts.method, parts.uri.path()).into_response();
@@ -31,8 +42,7 @@ pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> 
     let arrived = Instant::now();
     let arrived_at_ms = state.services.clock.now_ms();
     let read = read_body(&parts.headers, body, state.engine.max_request_bytes()).await;
-    let whole = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    let path = whole.strip_prefix("/v1").unwrap_or(whole).to_owned();
+    let path = below_v1(&parts.uri);
     let (body, refused) = match read {
         Ok(body) => (body, None),
         Err(error) => (bytes::Bytes::new(), Some(error)),
@@ -62,8 +72,24 @@ pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> 
     };
     match result {
         Ok(passed) => respond(passed),
-        Err(failure) => failed(&failure, Dialect::OpenAi),
+        Err(failure) => failed(&failure, dialect),
     }
+}
+
+/// The path below `/v1` and its query, without a key that stands there.
+fn below_v1(uri: &http::Uri) -> String {
+    let path = uri.path();
+    let mut out = path.strip_prefix("/v1").unwrap_or(path).to_owned();
+    let kept = uri
+        .query()
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .filter(|pair| !matches!(pair.split('=').next(), Some("key" | "api_key" | "access_token")));
+    for (i, pair) in kept.enumerate() {
+        out.push(if i == 0 { '?' } else { '&' });
+        out.push_str(pair);
+    }
+    out
 }
 
 pub(super) fn respond(passed: Passed) -> Response {

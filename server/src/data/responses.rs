@@ -349,10 +349,18 @@ async fn go_on(kept: &Kept, owner: &Owner, id: &str, body: &Bytes, thread: &mut 
     Ok(())
 }
 
+/// Whether an id of ours may be in there: `fc_sy`, and what a request's id is made of.
+fn may_refer(body: &[u8]) -> bool {
+    memmem::find_iter(body, b"_sy").any(|at| {
+        let rest = body.get(at + 3..at + 35);
+        rest.is_some_and(|rest| rest.iter().all(u8::is_ascii_alphanumeric))
+    })
+}
+
 /// A call with the items themselves in the place of references to those of earlier answers that are kept here. A vendor's own
 /// stay: it knows them.
 pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Bytes) -> Result<Bytes, Error> {
-    if memmem::find(&body, b"_sy").is_none() {
+    if !may_refer(&body) {
         return Ok(body);
     }
     let mut answers: Vec<String> = references(&body)?
@@ -362,8 +370,15 @@ pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Byte
     answers.sort_unstable();
     answers.dedup();
     answers.truncate(LONGEST.turns as usize);
-    let mut known = HashMap::new();
+    let (mut known, mut bytes) = (HashMap::new(), 0);
     for id in answers {
+        if bytes > LONGEST.bytes {
+            let message = format!(
+                "`input` refers to answers of more than {} MB; send what matters of them as items",
+                LONGEST.bytes >> 20
+            );
+            return Err(Error::new(Kind::InvalidRequest, message).with_param("input"));
+        }
         let row = match state.kept.response(&id, principal).await {
             Ok(row) => row,
             // It says itself that it is not there: the reference stays, and whoever reads it names it.
@@ -377,6 +392,7 @@ pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Byte
                 return Err(error.told_as(refusal.status.as_u16(), refusal.kind, refusal.code));
             }
         };
+        bytes += row.output.len() as u64;
         for item in serde_json::from_str::<Vec<Item>>(&row.output).unwrap_or_default() {
             if let Some(id) = item.get("id").and_then(Value::as_str) {
                 known.insert(id.to_owned(), item);
@@ -754,7 +770,10 @@ pub(super) async fn delete(
     if row.is_native && row.target.is_some() {
         // There first: what is left there when it is gone here, nobody could delete any more.
         match about.ask(&state, &row, Method::DELETE, &row.id).await {
-            Ok(passed) if passed.status.is_success() || passed.status == StatusCode::NOT_FOUND => {}
+            Ok(passed) if passed.status.is_success() || passed.status == StatusCode::NOT_FOUND => {
+                // Read to its end: what nobody reads counts as given up.
+                let _ = axum::body::to_bytes(axum::body::Body::from_stream(passed.body), LARGE).await;
+            }
             Ok(passed) => return Ok(foreign::respond(passed)),
             Err(failure) if failure.error.kind == Kind::ModelNotFound => tracing::warn!(
                 response.id = row.id,

@@ -35,7 +35,7 @@ pub(crate) fn unknown_verb(method: &Method) -> Response {
 
 /// A path that exists under another method. The router adds `Allow`.
 pub(crate) async fn wrong_method(request: Request) -> Response {
-    not_possible(request.method(), request.uri().path()).into_response()
+    not_possible(request.method(), request.uri().path()).in_dialect(crate::data::dialect_at(request.uri().path()))
 }
 
 pub(crate) fn not_possible(method: &Method, path: &str) -> Refusal {

@@ -75,10 +75,11 @@ impl Front {
         let wanted =
             preflight(&request).then(|| request.headers().get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned());
         // In a box, so that a connection that waits for its next request does not keep room for it.
+        let dialect = data::dialect_at(request.uri().path());
         let inside = Box::pin(self.0.inside(request, visit, wanted.is_some()));
         let mut response = match AssertUnwindSafe(inside).catch_unwind().await {
             Ok(response) => response,
-            Err(payload) => panicked(&*payload),
+            Err(payload) => panicked(&*payload, dialect),
         };
         let headers = response.headers_mut();
         if let Some(origin) = origin {
@@ -112,7 +113,7 @@ impl Inner {
         }
         if !is_probe(path) && state.auth.throttles.refuses(visit.client.ip) {
             state.metrics.rejected_by_limit("ip");
-            return Refusal::throttled(1).into_response();
+            return Refusal::throttled(1).in_dialect(data::dialect_at(path));
         }
         if let Some(door) = data::door_at(path) {
             return data::call(state, door, visit, request).await;
@@ -164,11 +165,11 @@ fn is_probe(path: &str) -> bool {
 }
 
 /// The payload goes into the log, never to the caller.
-fn panicked(payload: &(dyn Any + Send)) -> Response {
+fn panicked(payload: &(dyn Any + Send), dialect: Dialect) -> Response {
     let message = payload
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied());
     tracing::error!(panic = message.unwrap_or("without a message"), "a request panicked");
-    Refusal::internal().into_response()
+    Refusal::internal().in_dialect(dialect)
 }

@@ -22,7 +22,7 @@ use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use switchyard_core::env::Env;
 use switchyard_core::error::{Error, Kind};
@@ -47,11 +47,16 @@ const LONGEST_ANSWER: usize = 64 << 10;
 
 pub(crate) struct GoogleAccounts {
     clock: Arc<dyn Clock>,
+    /// Those in use, by what they were made of: another configuration goes on with the token that is there.
+    living: Mutex<Vec<(String, Weak<Source>)>>,
 }
 
 impl GoogleAccounts {
     pub(crate) const fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock }
+        Self {
+            clock,
+            living: Mutex::new(Vec::new()),
+        }
     }
 }
 
@@ -62,6 +67,13 @@ impl GoogleTokens for GoogleAccounts {
         env: &dyn Env,
         transport: &Arc<dyn Transport>,
     ) -> Result<Arc<dyn Tokens>, String> {
+        let named = account.map_or_else(String::new, |account| account.expose().to_owned());
+        let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
+        living.retain(|(_, source)| source.strong_count() > 0);
+        let known = living.iter().find(|(account, _)| *account == named);
+        if let Some(source) = known.and_then(|(_, source)| source.upgrade()) {
+            return Ok(source);
+        }
         let account = match account {
             Some(json) => Account::read("VERTEX_AI_SERVICE_ACCOUNT_JSON", json.expose())?,
             None => Account::of_machine(env)?,
@@ -73,6 +85,7 @@ impl GoogleTokens for GoogleAccounts {
             held: ArcSwap::from_pointee(Held::Nothing("it is being fetched for the first time".to_owned())),
         });
         tokio::spawn(keep_fresh(Arc::downgrade(&source)));
+        living.push((named, Arc::downgrade(&source)));
         Ok(source)
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     waited: Duration,
     /// The head of a stream has gone out.
     streaming: bool,
+    /// What stood in it.
+    head_status: u16,
     closed: bool,
     /// Of the attempt that is under way, or was the last.
     notes: Option<Box<Notes>>,
@@ -122,6 +124,7 @@ impl Ledger {
             marks,
             waited,
             streaming: false,
+            head_status: 200,
             closed: false,
             notes: None,
             pass: None,
@@ -191,9 +194,9 @@ impl Ledger {
         *self.shared.attribution.lock().unwrap_or_else(PoisonError::into_inner) = attribution;
     }
 
-    pub(crate) fn begin_attempt(&mut self, target: &Target, leg: &Leg, pass: Pass) -> Started {
+    pub(crate) fn begin_attempt(&mut self, target: &Target, leg: &Leg, pass: Option<Pass>) -> Started {
         let (id, model) = (leg.target, &leg.model);
-        self.pass = Some(pass);
+        self.pass = pass;
         self.attribute(target, model, self.record.attempts.len() + 1);
         if let Some(mark) = self.marks.get_mut(id.0) {
             mark.attempts += 1;
@@ -295,6 +298,11 @@ impl Ledger {
         self.choose(started.target);
     }
 
+    /// The head that goes out has another status than 200.
+    pub(crate) const fn head_status(&mut self, status: u16) {
+        self.head_status = status;
+    }
+
     /// A stream has brought its first content, or its whole end: from here on this target answers.
     pub(crate) fn committed(&mut self, started: &Started, content: bool) {
         let latency = started.latency();
@@ -360,7 +368,7 @@ impl Ledger {
     /// The answer was cut after content had gone out.
     pub(crate) fn close_partial(&mut self, error: &Error, usage: Usage) {
         self.record.usage = usage;
-        self.record.status = 200;
+        self.record.status = self.head_status;
         if let Some(mut pass) = self.pass.take() {
             pass.used(tokens(usage));
             // A stream that the gateway itself ends says nothing about its upstream.
@@ -398,7 +406,12 @@ impl Ledger {
     /// A stream's attempt lasts as long as the stream.
     fn end_stream(&mut self, outcome: &'static str, error: Option<String>) {
         let since_arrival = micros(self.since_arrival());
-        if let Some(attempt) = self.record.attempts.last_mut().filter(|_| self.record.stream) {
+        if let Some(attempt) = self
+            .record
+            .attempts
+            .last_mut()
+            .filter(|_| self.record.stream || self.streaming)
+        {
             attempt.latency_us = since_arrival.saturating_sub(attempt.started_us);
             attempt.outcome = outcome.into();
             attempt.error = error;
@@ -480,7 +493,7 @@ impl Drop for Ledger {
         }
         // 499: the client closed the connection. Unless a head went out, it saw no status at all.
         let head_sent = self.shared.head_sent.load(Ordering::Relaxed) || self.streaming;
-        self.record.status = if head_sent { 200 } else { 499 };
+        self.record.status = if head_sent { self.head_status } else { 499 };
         self.record.error_code = Some("client_cancelled".to_owned());
         self.record.error_message = Some("the client went away before the answer was whole".to_owned());
         self.close(Outcome::ClientCancelled);

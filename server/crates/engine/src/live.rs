@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use switchyard_core::breaker::{Breaker, Change, Policy, Refused, State};
-use switchyard_core::config::{self, Concurrency, Credential, Provider, ProviderKind};
+use switchyard_core::config::{self, Aws, Concurrency, Credential, ExtraSurface, Provider, ProviderKind};
 use switchyard_core::env::Template;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::health::{Health, Outcomes};
@@ -68,6 +68,8 @@ struct Upstream {
     base_url: Option<Template>,
     credentials: Vec<Credential>,
     headers: Vec<(String, Template)>,
+    surfaces: Vec<ExtraSurface>,
+    aws: Aws,
 }
 
 /// What is known of the upstream behind it.
@@ -166,6 +168,8 @@ impl Live {
             base_url: provider.base_url.clone(),
             credentials: provider.credentials.clone(),
             headers: provider.headers.clone(),
+            surfaces: provider.surfaces.clone(),
+            aws: provider.aws.clone(),
         });
         let blueprint = Blueprint {
             breaker: target.breaker.clone(),

@@ -1,8 +1,8 @@
 //! Gemini's wire, of Google's Gemini API and of Vertex AI.
 //!
-//! The model and what is asked of it are in the path, so a call in this dialect goes up as the bytes that came in. The two
-//! services speak the same format in other places: they differ in addresses, in how they know their caller, in embeddings and
-//! in how a count of tokens is asked for.
+//! The model and what is asked of it are in the path, so a call in this dialect goes up as the bytes that came in, but for
+//! signatures of other vendors. The two services speak the same format in other places: they differ in addresses, in how they
+//! know their caller, in embeddings and in how a count of tokens is asked for.
 
 mod address;
 mod answer;
@@ -11,6 +11,7 @@ mod count;
 mod embed;
 mod failure;
 mod generate;
+mod native;
 mod relay;
 mod reply;
 mod request;
@@ -206,7 +207,10 @@ impl Wire for Gemini {
         let back = Service::of(self.service);
         let policy = terms.on_unsupported;
         let (method, body) = match (call.surface, call.surface.task()) {
-            (Surface::Generate, _) => (generate_method(call.stream), call.body.clone()),
+            (Surface::Generate, _) => {
+                let body = native::without_foreign_seals(&call.body, model, &mut notes);
+                (generate_method(call.stream), body)
+            }
             (Surface::GeminiCountTokens, _) => ("countTokens", self.count_body(call, model)),
             (_, Task::Converse) => {
                 let body = translate::conversation(call, model, WireKind::Gemini, back, policy, &mut notes)?;

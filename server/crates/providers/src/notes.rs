@@ -94,8 +94,13 @@ impl Notes {
 
     /// Adds another translation's, that of an answer to that of its request.
     pub fn append(&mut self, other: Self) {
+        let mut unlisted = other.counts;
         for note in other.list {
+            unlisted[note.fate as usize] = unlisted[note.fate as usize].saturating_sub(1);
             self.add(note.fate, note.field, note.why);
+        }
+        for (count, more) in self.counts.iter_mut().zip(unlisted) {
+            *count += more;
         }
     }
 

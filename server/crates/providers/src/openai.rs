@@ -156,7 +156,10 @@ struct UsageView {
     completion: Option<Span>,
     total: Option<Span>,
     cached: Option<Span>,
+    cache_write: Option<Span>,
+    audio_prompt: Option<Span>,
     reasoning: Option<Span>,
+    audio_completion: Option<Span>,
     /// Something in it makes no sense, and so none of the rest is to be believed.
     is_odd: bool,
 }
@@ -174,11 +177,29 @@ impl UsageView {
                     Some(b"total_tokens") => self.is_odd |= !skim.fill_first(&mut self.total)?,
                     Some(b"prompt_tokens_details") => {
                         self.is_odd |= mem::replace(&mut has_input, true);
-                        self.is_odd |= !read_detail(skim, b"cached_tokens", &mut self.cached)?;
+                        let details = &mut [
+                            (&b"cached_tokens"[..], &mut self.cached),
+                            (b"cache_write_tokens", &mut self.cache_write),
+                            (b"audio_tokens", &mut self.audio_prompt),
+                        ];
+                        self.is_odd |= !read_details(skim, details)?;
                     }
                     Some(b"completion_tokens_details") => {
                         self.is_odd |= mem::replace(&mut has_output, true);
-                        self.is_odd |= !read_detail(skim, b"reasoning_tokens", &mut self.reasoning)?;
+                        let details = &mut [
+                            (&b"reasoning_tokens"[..], &mut self.reasoning),
+                            (b"audio_tokens", &mut self.audio_completion),
+                        ];
+                        self.is_odd |= !read_details(skim, details)?;
+                    }
+                    // DeepSeek's and Moonshot's, and that of proxies before Anthropic.
+                    Some(b"prompt_cache_hit_tokens" | b"cached_tokens" | b"cache_read_input_tokens")
+                        if self.cached.is_none() =>
+                    {
+                        self.is_odd |= !skim.fill_first(&mut self.cached)?;
+                    }
+                    Some(b"cache_creation_input_tokens") if self.cache_write.is_none() => {
+                        self.is_odd |= !skim.fill_first(&mut self.cache_write)?;
                     }
                     key => {
                         self.is_odd |= key.is_none();
@@ -200,8 +221,15 @@ impl UsageView {
         if self.is_odd || self.span.is_none() {
             return None;
         }
-        let (prompt, completion, total) = (count(self.prompt)?, count(self.completion)?, count(self.total)?);
+        let (prompt, mut completion, total) = (count(self.prompt)?, count(self.completion)?, count(self.total)?);
         let (cached, reasoning) = (count(self.cached)?, count(self.reasoning)?);
+        // xAI counts reasoning beside the completion, and the total tells.
+        if let (Some(input), Some(output), Some(thought), Some(all)) = (prompt, completion, reasoning, total) {
+            let beside = output.saturating_add(thought);
+            if thought > 0 && all == input.saturating_add(beside) {
+                completion = Some(beside);
+            }
+        }
         if prompt.is_none() && completion.is_none() && total.is_none() {
             return None;
         }
@@ -210,25 +238,29 @@ impl UsageView {
             completion,
             total: total.or_else(|| Some(prompt?.saturating_add(completion?))),
             cached,
+            cache_write: count(self.cache_write)?,
+            audio_prompt: count(self.audio_prompt)?,
             reasoning,
-            ..Usage::default()
+            audio_completion: count(self.audio_completion)?,
+            estimated: false,
         })
     }
 }
 
-/// Reads the one detail that counts, of an object or `null`. `false` if that makes no sense.
-fn read_detail(skim: &mut Skim<'_>, name: &[u8], slot: &mut Option<Span>) -> Result<bool, Wrong> {
+/// Reads the details that count, of an object or `null`. `false` if that makes no sense.
+fn read_details(skim: &mut Skim<'_>, details: &mut [(&[u8], &mut Option<Span>)]) -> Result<bool, Wrong> {
     let start = skim.value_start();
     if !skim.enter_if(b'{')? {
         return Ok(skim.written_from(start).is_null());
     }
     let mut makes_sense = true;
     while let Some(key) = skim.any_key()? {
-        if key == Some(name) {
-            makes_sense &= skim.fill_first(slot)?;
-        } else {
-            makes_sense &= key.is_some();
-            skim.skip()?;
+        match details.iter_mut().find(|(name, _)| key == Some(*name)) {
+            Some((_, slot)) => makes_sense &= skim.fill_first(slot)?,
+            None => {
+                makes_sense &= key.is_some();
+                skim.skip()?;
+            }
         }
     }
     Ok(makes_sense)
@@ -265,7 +297,12 @@ impl Wire for OpenAi {
         if surface == Surface::Responses {
             edits.extend(responses::foreign(call));
         }
-        let request = self.post(surface, call.stream, client, splice(&call.body, edits))?;
+        let mut body = splice(&call.body, edits);
+        if surface == Surface::Chat {
+            // An earlier turn may have been answered elsewhere.
+            body = chat::without_foreign_seals(&body);
+        }
+        let request = self.post(surface, call.stream, client, body)?;
         let notes = Notes::default();
         Ok(Encoded { request, notes })
     }

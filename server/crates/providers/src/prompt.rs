@@ -7,7 +7,7 @@ use crate::json::{each, inside, unescaped};
 use std::borrow::Cow;
 
 /// Kinds of parts, and fields of parts, that hold data and no text.
-const DATA: [&str; 12] = [
+const DATA: [&str; 17] = [
     "image_url",
     "input_image",
     "image_file",
@@ -20,6 +20,12 @@ const DATA: [&str; 12] = [
     "file",
     "file_url",
     "input_file",
+    // Anthropic's and Gemini's.
+    "document",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
 ];
 
 /// Whose messages to read.
@@ -197,8 +203,13 @@ mod tests {
             (r#"[{"role":"user","content":"secret","content":"b"}]"#, "secret\nb"),
             (r#"[{"role":"user","role":"system","content":"secret"}]"#, "secret"),
             (
-                r#"[{"role":"user","parts":["s\u0065cret"]}]"#,
-                r#"{"role":"user","parts":["secret"]}"#,
+                r#"[{"role":"user","pieces":["s\u0065cret"]}]"#,
+                r#"{"role":"user","pieces":["secret"]}"#,
+            ),
+            // Gemini's.
+            (
+                r#"[{"role":"user","parts":[{"text":"s\u0065cret"},{"inlineData":{"data":"x"}}]},{"role":"model","parts":[{"text":"b"}]}]"#,
+                "secret",
             ),
             // Texts that are odd.
             (

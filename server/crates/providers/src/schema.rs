@@ -6,11 +6,11 @@
 //! all of it for the caller. [`widened`] is the way back, for callers who write that part themselves.
 //!
 //! A schema is somebody else's text. One that refers to itself ends where it repeats, and one that doubles with each reference
-//! is cut off at a size that no honest one has.
+//! is cut off at a size that no honest one has: it is counted in parts, and in bytes, for one part can be as large as it likes.
 
 use crate::notes::Notes;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// What a schema's root may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,15 @@ impl Lowered {
 const DEEPEST: usize = 48;
 /// Or has as many parts.
 const MOST: usize = 20_000;
+/// Or becomes so much longer by it, besides [`GROWTH`] times its length.
+const ROOM: usize = 1 << 20;
+const GROWTH: usize = 4;
+/// A keyword that was left out is told by so many of its characters.
+const LONGEST_NAME: usize = 80;
+/// What a number or a word is counted as.
+const SCALAR: usize = 8;
+/// What a choice has around its type.
+const CHOICE: usize = 12;
 
 /// What is no more than a note to readers of the schema itself, or was used up.
 const SILENT: [&str; 8] = [
@@ -97,6 +106,7 @@ pub(crate) fn openapi(schema: &Value, root: Root) -> Lowered {
         root: schema,
         following: Vec::new(),
         parts: 0,
+        room: weight(schema).saturating_mul(GROWTH).saturating_add(ROOM),
         told: Told::default(),
     };
     let mut made = walk.schema(schema, 0);
@@ -114,10 +124,34 @@ struct Walk<'a> {
     /// References that are being followed.
     following: Vec<&'a str>,
     parts: usize,
+    /// Bytes that may still be read and written out: every reference does both again with all that it refers to.
+    room: usize,
     told: Told,
 }
 
 impl<'a> Walk<'a> {
+    /// Takes so much of the room, or nothing if there is less.
+    fn fits(&mut self, bytes: usize) -> bool {
+        let left = self.room.checked_sub(bytes);
+        match left {
+            Some(left) => self.room = left,
+            None => self.told.is_cut_off = true,
+        }
+        left.is_some()
+    }
+
+    /// The same for a value. A list is paid for as far as it was looked at, whether or not all of it fits: looking is work too.
+    fn holds(&mut self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.fits(text.len() + 2),
+            Value::Array(items) => items.iter().all(|item| self.fits(1) && self.holds(item)),
+            Value::Object(members) => members
+                .iter()
+                .all(|(name, value)| self.fits(name.len() + 3) && self.holds(value)),
+            _ => self.fits(SCALAR),
+        }
+    }
+
     fn schema(&mut self, written: &'a Value, depth: usize) -> Map<String, Value> {
         self.parts += 1;
         if depth > DEEPEST || self.parts > MOST {
@@ -141,12 +175,16 @@ impl<'a> Walk<'a> {
         };
         let own = self.keywords(written, depth);
         let mut made = merged(made, own);
+        name_once(&mut made);
         self.spread(&mut made);
         made
     }
 
     /// What a reference refers to.
     fn follow(&mut self, reference: &'a str, written: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+        if !self.fits(reference.len()) {
+            return Map::new();
+        }
         let root = self.root;
         let target = match reference.strip_prefix('#') {
             Some("") => Some(root),
@@ -161,11 +199,9 @@ impl<'a> Walk<'a> {
         if self.following.contains(&reference) {
             self.told.is_cut_off = true;
             // What kind of thing it is can still be said.
-            let keep = |name: &str| {
-                Some((
-                    name.to_owned(),
-                    target.get(name).filter(|value| value.is_string())?.clone(),
-                ))
+            let mut keep = |name: &str| {
+                let value = target.get(name).filter(|value| value.is_string())?;
+                self.holds(value).then(|| (name.to_owned(), value.clone()))
             };
             let mut kept: Map<_, _> = [keep("type"), keep("description")].into_iter().flatten().collect();
             if kept.get("type").is_some_and(|kind| kind == "array") {
@@ -187,8 +223,12 @@ impl<'a> Walk<'a> {
         let mut is_nullable = written.get("nullable") == Some(&Value::Bool(true));
         let mut kinds: Vec<&str> = Vec::new();
         for (keyword, value) in written {
+            if !self.fits(keyword.len() + 3) {
+                break;
+            }
             match keyword.as_str() {
                 "type" => match value {
+                    Value::String(_) | Value::Array(_) if !self.holds(value) => {}
                     Value::String(kind) => kinds.push(kind),
                     Value::Array(list) => kinds.extend(list.iter().filter_map(Value::as_str)),
                     _ => self.drop(keyword),
@@ -204,16 +244,22 @@ impl<'a> Walk<'a> {
                     self.told.reshaped.insert("allOf");
                 }
                 "required" if value.is_array() => {
-                    made.insert(keyword.clone(), value.clone());
+                    if self.holds(value) {
+                        made.insert(keyword.clone(), value.clone());
+                    }
                 }
                 "description" | "title" | "pattern" if value.is_string() => {
-                    made.insert(keyword.clone(), value.clone());
+                    if self.holds(value) {
+                        made.insert(keyword.clone(), value.clone());
+                    }
                 }
                 "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
                 | "maxProperties"
                     if value.is_number() =>
                 {
-                    made.insert(keyword.clone(), value.clone());
+                    if self.holds(value) {
+                        made.insert(keyword.clone(), value.clone());
+                    }
                 }
                 "exclusiveMinimum" | "exclusiveMaximum" if value.is_number() => {
                     self.bound(keyword, value, written, &mut made)
@@ -228,6 +274,12 @@ impl<'a> Walk<'a> {
         let given = kinds.len();
         kinds.retain(|kind| !kind.eq_ignore_ascii_case("null"));
         is_nullable |= kinds.len() < given;
+        // Each becomes a choice, with what is said of its kind.
+        let mut seen = HashSet::new();
+        kinds.retain(|kind| seen.insert(*kind));
+        if kinds.len() > 1 && !self.fits(kinds.len().saturating_mul(CHOICE)) {
+            kinds.clear();
+        }
         self.values(written, &kinds, &mut made, &mut is_nullable);
         self.kind(&kinds, &mut made);
         self.format(written, &mut made);
@@ -238,7 +290,8 @@ impl<'a> Walk<'a> {
     }
 
     fn drop(&mut self, keyword: &str) {
-        self.told.dropped.insert(keyword.to_owned());
+        let name = keyword.chars().take(LONGEST_NAME).collect();
+        self.told.dropped.insert(name);
     }
 
     fn properties(&mut self, value: &'a Value, depth: usize, made: &mut Map<String, Value>) {
@@ -247,6 +300,9 @@ impl<'a> Walk<'a> {
         };
         let mut properties = Map::new();
         for (name, schema) in written {
+            if !self.fits(name.len() + 3) {
+                break;
+            }
             properties.insert(name.clone(), Value::Object(self.schema(schema, depth + 1)));
         }
         // An object without any must not say so.
@@ -265,9 +321,10 @@ impl<'a> Walk<'a> {
                 .reshaped
                 .insert(if keyword == "items" { "items" } else { "prefixItems" });
             let mut kinds: Vec<Value> = Vec::new();
+            let mut seen = HashSet::new();
             for place in places {
                 let place = Value::Object(self.schema(place, depth + 1));
-                if !kinds.contains(&place) {
+                if seen.insert(place.to_string()) {
                     kinds.push(place);
                 }
             }
@@ -293,6 +350,9 @@ impl<'a> Walk<'a> {
         let mut is_nullable = false;
         let mut list = Vec::new();
         for choice in choices {
+            if !self.fits(1) {
+                break;
+            }
             if choice.get("type").is_some_and(|kind| kind == "null" || kind == "NULL") {
                 is_nullable = true;
             } else {
@@ -337,17 +397,20 @@ impl<'a> Walk<'a> {
         made: &mut Map<String, Value>,
         is_nullable: &mut bool,
     ) {
-        let values: Vec<&Value> = match (written.get("enum"), written.get("const")) {
-            (Some(Value::Array(values)), _) => values.iter().collect(),
+        let values: &[Value] = match (written.get("enum"), written.get("const")) {
+            (Some(Value::Array(values)), _) => values,
             (_, Some(value)) => {
                 self.told.reshaped.insert("const");
-                vec![value]
+                std::slice::from_ref(value)
             }
             (Some(_), None) => return self.drop("enum"),
             (None, None) => return,
         };
+        if !values.iter().all(|value| self.fits(1) && self.holds(value)) {
+            return;
+        }
         let given = values.len();
-        let values: Vec<&Value> = values.into_iter().filter(|value| !value.is_null()).collect();
+        let values: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
         *is_nullable |= values.len() < given;
         let may_be_text = kinds.is_empty() || kinds.iter().any(|kind| kind.eq_ignore_ascii_case("string"));
         let are_texts = values
@@ -420,6 +483,7 @@ impl<'a> Walk<'a> {
             self.told.reshaped.insert("items");
             made.insert("items".to_owned(), json!({"type": "string"}));
         }
+        name_once(made);
         if let (Some(Value::Array(required)), Some(Value::Object(properties))) =
             (made.get("required"), made.get("properties"))
         {
@@ -467,14 +531,22 @@ impl<'a> Walk<'a> {
             return;
         };
         let mut beside = std::mem::take(made);
-        let size = size_of(&Value::Object(beside.clone()));
+        let size = 1 + beside.values().map(size_of).sum::<usize>();
         self.parts = self.parts.saturating_add(size.saturating_mul(choices.len()));
-        if self.parts > MOST {
+        let bytes = beside
+            .iter()
+            .map(|(name, value)| name.len() + 3 + weight(value))
+            .sum::<usize>();
+        if self.parts > MOST || !self.fits(bytes.saturating_mul(choices.len())) {
             self.told.is_cut_off = true;
             beside.retain(|keyword, _| keyword == "nullable");
         }
         let spread = choices.into_iter().map(|choice| match choice {
-            Value::Object(choice) => Value::Object(merged(beside.clone(), choice)),
+            Value::Object(choice) => {
+                let mut whole = merged(beside.clone(), choice);
+                name_once(&mut whole);
+                Value::Object(whole)
+            }
             other => other,
         });
         let choices = spread.collect();
@@ -520,8 +592,9 @@ fn in_one(choices: Vec<Value>) -> Map<String, Value> {
     let mut required = choices.first().map(required_of).unwrap_or_default();
     let mut all = Map::new();
     for choice in choices {
-        let own = required_of(&choice);
-        required.retain(|name| own.contains(name));
+        let own = choice.get("required").and_then(Value::as_array);
+        let own: HashSet<&str> = own.into_iter().flatten().filter_map(Value::as_str).collect();
+        required.retain(|name| name.as_str().is_some_and(|name| own.contains(name)));
         if let Value::Object(choice) = choice {
             all = merged(all, choice);
         }
@@ -535,15 +608,13 @@ fn in_one(choices: Vec<Value>) -> Map<String, Value> {
     all
 }
 
-/// Both, and where they differ the second. Properties and required names add up.
+/// Both, and where they differ the second. Properties and required names add up; [`name_once`] takes out the repeats, when all
+/// are together.
 fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<String, Value> {
     for (keyword, value) in second {
         match (first.get_mut(&keyword), value) {
             (Some(Value::Object(have)), Value::Object(more)) if keyword == "properties" => have.extend(more),
-            (Some(Value::Array(have)), Value::Array(more)) if keyword == "required" => {
-                let new: Vec<Value> = more.into_iter().filter(|name| !have.contains(name)).collect();
-                have.extend(new);
-            }
+            (Some(Value::Array(have)), Value::Array(more)) if keyword == "required" => have.extend(more),
             (Some(slot), value) => *slot = value,
             (None, value) => {
                 first.insert(keyword, value);
@@ -551,6 +622,19 @@ fn merged(mut first: Map<String, Value>, second: Map<String, Value>) -> Map<Stri
         }
     }
     first
+}
+
+/// A name may be required once.
+fn name_once(made: &mut Map<String, Value>) {
+    if let Some(Value::Array(required)) = made.get_mut("required") {
+        let mut seen = HashSet::new();
+        let is_new: Vec<bool> = required
+            .iter()
+            .map(|name| name.as_str().is_none_or(|name| seen.insert(name)))
+            .collect();
+        let mut is_new = is_new.into_iter();
+        required.retain(|_| is_new.next().unwrap_or_default());
+    }
 }
 
 /// The one type of which a keyword speaks.
@@ -583,6 +667,19 @@ fn size_of(value: &Value) -> usize {
         Value::Array(items) => 1 + items.iter().map(size_of).sum::<usize>(),
         Value::Object(members) => 1 + members.values().map(size_of).sum::<usize>(),
         _ => 1,
+    }
+}
+
+/// About as many bytes as it is written with.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + weight(item)).sum::<usize>(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| name.len() + 3 + weight(value));
+            2 + members.sum::<usize>()
+        }
+        _ => SCALAR,
     }
 }
 
@@ -840,6 +937,92 @@ mod tests {
         }
         let (made, told) = lowered(&deep, Root::Any);
         assert!(made.to_string().len() < 4 << 20 && told.iter().any(|note| note.contains("cut off")));
+    }
+
+    #[test]
+    fn a_large_part_is_not_repeated_for_each_reference() {
+        let long = "x".repeat(1 << 19);
+        let list: Vec<String> = (0..20_000).map(|i| format!("v{i}")).collect();
+        let members: Vec<(String, Value)> = list.iter().map(|name| (name.clone(), json!(1))).collect();
+        let members: Value = members.into_iter().collect::<serde_json::Map<_, _>>().into();
+        let nulls = vec![json!({"type": "null"}); 20_000];
+        for large in [
+            json!({"type": "string", "description": long}),
+            json!({"type": "string", "title": long, "pattern": long}),
+            json!({"type": long}),
+            json!({"type": list}),
+            json!({"type": "string", "enum": list}),
+            json!({"type": "integer", "enum": vec![1; 20_000]}),
+            json!({"const": {"deep": [long]}}),
+            json!({"type": "object", "properties": {long.as_str(): {"type": "string"}}, "required": [long]}),
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "description": long}),
+            json!({"anyOf": [{"type": "string"}, {"type": "integer"}], "description": long}),
+            json!({"anyOf": nulls}),
+            json!({long.as_str(): true}),
+            members,
+            json!({"$ref": format!("#/{long}")}),
+        ] {
+            let refer = |i: usize| (format!("p{i}"), json!({"$ref": "#/$defs/a"}));
+            let properties: serde_json::Map<_, _> = (0..9_000).map(refer).collect();
+            let schema = json!({"type": "object", "properties": properties, "$defs": {"a": large}});
+            let most = 4 * schema.to_string().len() + (2 << 20);
+            let (made, told) = lowered(&schema, Root::Object);
+            let (made, start) = (made.to_string(), large.to_string().chars().take(40).collect::<String>());
+            assert!(made.len() < most, "{start}: {}", made.len());
+            // Of a reference that leads nowhere the graver is told.
+            let is_told = |note: &String| note.contains("cut off") || note.starts_with("dropped f.$ref");
+            assert!(told.iter().any(is_told), "{start}");
+            assert!(told.iter().all(|note| note.len() < 300), "{start}");
+        }
+        // What is small goes on: only the text is too much.
+        let schema = json!({
+            "properties": {"a": {"$ref": "#/$defs/a"}, "b": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"type": "string", "description": "d"}},
+        });
+        assert!(
+            !lowered(&schema, Root::Object)
+                .1
+                .iter()
+                .any(|note| note.contains("cut off"))
+        );
+    }
+
+    #[test]
+    fn a_name_is_required_once_however_often_it_is_said() {
+        let of = |names: &[&str]| json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": names});
+        let want = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a", "b"]});
+        check(&of(&["a", "b", "a", "b"]), &want, &[]);
+        check(
+            &json!({"allOf": [of(&["a", "a"]), of(&["b", "a"])]}),
+            &want,
+            &["approximated f.allOf"],
+        );
+        let names: Vec<String> = (0..15_000).map(|i| format!("n{i}")).collect();
+        let properties: serde_json::Map<_, _> = names.iter().map(|name| (name.clone(), json!(true))).collect();
+        let large = json!({"type": "object", "properties": properties, "required": names});
+        let half = json!({"required": names.iter().rev().chain(&names).collect::<Vec<_>>()});
+        for schema in [
+            json!({"allOf": [large, half]}),
+            json!({"anyOf": [large, large]}),
+            json!({"$ref": "#/$defs/a", "properties": {"n0": {}}, "required": ["n0", "n0"], "$defs": {"a": large}}),
+        ] {
+            let (made, _) = lowered(&schema, Root::Object);
+            let required = made["required"].as_array().unwrap();
+            let once: std::collections::HashSet<_> = required.iter().map(|name| name.as_str().unwrap()).collect();
+            assert_eq!(once.len(), required.len());
+            assert!(made.to_string().len() <= schema.to_string().len());
+        }
+    }
+
+    #[test]
+    fn places_of_one_kind_are_told_once_among_many_others() {
+        let place = |i: usize| json!({"type": "string", "minLength": i % 15_000});
+        let places: Vec<Value> = (0..40_000).map(place).collect();
+        let (made, told) = lowered(&json!({"type": "array", "prefixItems": places}), Root::Any);
+        let kinds = made["items"]["anyOf"].as_array().unwrap();
+        // Those behind the most that there may be have no keywords.
+        assert_eq!(kinds.len(), 15_001);
+        assert!(told.iter().any(|note| note.contains("cut off")), "{told:?}");
     }
 
     #[test]

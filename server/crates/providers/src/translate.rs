@@ -272,8 +272,20 @@ impl StreamDecoder for Translator {
     }
 
     fn usage(&self) -> Usage {
-        self.usage
-            .unwrap_or_else(|| estimate(self.prompt_bytes, self.content_bytes))
+        let estimated = estimate(self.prompt_bytes, self.content_bytes);
+        match self.usage {
+            None => estimated,
+            // It was given up before its end: what the prompt took was told at the beginning.
+            Some(usage) if usage.completion.is_none_or(|count| count == 0) && self.content_bytes > 0 && !self.ended => {
+                Usage {
+                    completion: estimated.completion,
+                    total: usage.prompt.zip(estimated.completion).map(|(a, b)| a.saturating_add(b)),
+                    estimated: true,
+                    ..usage
+                }
+            }
+            Some(usage) => usage,
+        }
     }
 
     fn notes(&self) -> Option<&Notes> {

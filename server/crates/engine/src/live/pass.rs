@@ -56,6 +56,13 @@ impl Pass {
         self.tokens = tokens.or(self.tokens);
     }
 
+    /// The call was never made: nothing was used, and nothing is known.
+    pub(crate) fn unsent(mut self) {
+        if let (Some(taken), Some(mut quota)) = (self.taken.take(), self.live.quota()) {
+            quota.give_back(taken, now());
+        }
+    }
+
     /// The answer is whole.
     pub(crate) fn complete(mut self, tokens: Option<u64>) {
         self.used(tokens);

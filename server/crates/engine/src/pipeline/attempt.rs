@@ -50,6 +50,7 @@ pub(super) struct Opened {
 
 impl Run {
     /// Walks the plan until a target answers, or nobody is left, or a failure is the answer.
+    #[expect(clippy::too_many_lines, reason = "one walk; its steps share what it knows so far")]
     pub(super) async fn attempt_all(mut self: Box<Self>, plan: Plan) -> Result<Answer, Failure> {
         let snapshot = Arc::clone(&self.snapshot);
         let mut last: Option<Error> = None;
@@ -84,7 +85,9 @@ impl Run {
                 if self.call.surface.task() == Task::Count
                     && let Some(reply) = access.wire.answer_here(&self.call)
                 {
-                    let started = self.ledger.begin_attempt(target, leg, pass);
+                    // Nobody is asked, so nothing is learned of the target.
+                    pass.unsent();
+                    let started = self.ledger.begin_attempt(target, leg, None);
                     let headers = HeaderMap::new();
                     return Ok(self.answer(Success::Whole { reply, headers }, &started, asking));
                 }
@@ -92,18 +95,20 @@ impl Run {
                     Ok(encoded) => encoded,
                     // It was never asked: its wire cannot say this, or has no token yet. Another's may.
                     Err(error) if error.kind.retry() != Retry::Never => {
+                        pass.unsent();
                         self.ledger.exclude(leg.target, self.reason(&error));
                         refused.get_or_insert((leg, error));
                         break;
                     }
                     Err(error) => {
+                        pass.unsent();
                         refused = Some((leg, error));
                         break 'walk;
                     }
                 };
                 number += 1;
                 self.refusal_headers.clear();
-                let started = self.ledger.begin_attempt(target, leg, pass);
+                let started = self.ledger.begin_attempt(target, leg, Some(pass));
                 let request = self.ledger.translated(encoded, self.snapshot.on_unsupported);
                 let answer = link.transport.send(request);
                 let error = match self.attempt(target, asking, access, &started, answer).await {

@@ -14,7 +14,7 @@ use crate::ports::UpstreamBody;
 use crate::request::{Attribution, Failure, Request};
 use crate::snapshot::{Link, Snapshot, Target};
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, StreamExt, unfold};
+use futures_util::stream::{BoxStream, StreamExt, empty, unfold};
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde::Deserialize;
 use std::pin::pin;
@@ -94,14 +94,23 @@ impl Engine {
         ledger.attempt_status(parts.status.as_u16());
         if parts.status.as_u16() < 400 {
             ledger.committed(&started, true);
+            ledger.head_status(parts.status.as_u16());
             let (overhead, waited) = ledger.head_ready();
+            let attribution = ledger.shared().attribution();
+            let body = if has_no_body(parts.status) {
+                // Nobody reads what is not there.
+                ledger.close_answered(parts.status.as_u16(), Usage::default());
+                empty().boxed()
+            } else {
+                flow(body, ledger, parts.status.as_u16())
+            };
             return Ok(Passed {
-                attribution: ledger.shared().attribution(),
+                attribution,
                 overhead,
                 waited,
                 status: parts.status,
                 headers: relayed(&parts.headers),
-                body: flow(body, ledger, parts.status.as_u16()),
+                body,
             });
         }
         self.refused(ledger, target, &started, parts, body).await
@@ -139,16 +148,24 @@ impl Engine {
         let encoded = access
             .wire
             .pass_on(method, path, &request.headers, request.body.clone());
-        let encoded = encoded.unwrap_or_else(|| {
-            let message = format!(
-                "{} speaks another wire ({}): only calls that the gateway translates can go there",
-                target.name,
-                access.wire.kind().as_str()
-            );
-            let error = Error::new(Kind::Unsupported, message);
-            Err(error.told_as(501, "invalid_request_error", "proxy_not_supported"))
-        })?;
-        let started = ledger.begin_attempt(target, leg, pass);
+        let encoded = match encoded {
+            Some(Ok(encoded)) => encoded,
+            Some(Err(error)) => {
+                pass.unsent();
+                return Err(error);
+            }
+            None => {
+                pass.unsent();
+                let message = format!(
+                    "{} speaks another wire ({}): only calls that the gateway translates can go there",
+                    target.name,
+                    access.wire.kind().as_str()
+                );
+                let error = Error::new(Kind::Unsupported, message);
+                return Err(error.told_as(501, "invalid_request_error", "proxy_not_supported"));
+            }
+        };
+        let started = ledger.begin_attempt(target, leg, Some(pass));
         let sent = link.transport.send(encoded);
         let answered = match deadline {
             None => sent.await.map_err(broken),
@@ -299,26 +316,40 @@ fn find(snapshot: &Snapshot, request: &Request) -> Result<(TargetId, String), Er
         })
 }
 
+/// Answers with these end with their head.
+fn has_no_body(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
+    )
+}
+
 /// The upstream's headers, without those of its connection, its cookies, and its own id for the request, which comes back
 /// under a name of ours.
 fn relayed(headers: &HeaderMap) -> HeaderMap {
-    const OF_THE_CONNECTION: [&str; 12] = [
+    const OF_THE_CONNECTION: [&str; 15] = [
+        "alt-svc",
         "connection",
         "content-length",
+        "content-security-policy",
         "date",
         "keep-alive",
         "proxy-authenticate",
         "server",
         "set-cookie",
+        "strict-transport-security",
         "te",
         "trailer",
         "transfer-encoding",
         "upgrade",
         "x-request-id",
     ];
-    let mut out = come_back(headers);
+    let known = come_back(headers);
+    let mut out = known.clone();
     for (name, value) in headers {
-        if !OF_THE_CONNECTION.contains(&name.as_str()) && !out.contains_key(name) {
+        let word = name.as_str();
+        let is_ours = word.starts_with("access-control-") || word.starts_with("x-gateway-");
+        if !is_ours && !OF_THE_CONNECTION.contains(&word) && !known.contains_key(name) {
             out.append(name.clone(), value.clone());
         }
     }

@@ -92,6 +92,14 @@ pub(super) fn generation(model: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// Before the generation that thinks in levels and checks signatures. The names that say no number are newer.
+pub(super) fn is_older(model: &str) -> bool {
+    match generation(model) {
+        Some(generation) => generation < 3,
+        None => !bare(model).starts_with("gemini-"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::GoogleService::{Gemini, Vertex};

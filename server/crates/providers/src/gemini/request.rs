@@ -11,7 +11,7 @@
 //! lowered schema is taken everywhere, and what was lost of it is in the notes.
 
 use super::GoogleService;
-use super::address::{bare, generation};
+use super::address::{bare, generation, is_older};
 use super::told::plain_base64;
 use crate::Surface;
 use crate::codec::Ask;
@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use switchyard_core::error::{Error, Kind};
 
 /// Stands for the signature of a call that no model of Google's made.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+pub(super) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 const MOST_STOPS: usize = 5;
 
 /// Writes a request's body.
@@ -75,12 +75,8 @@ struct Pending {
 }
 
 impl<'a> Writer<'a, '_> {
-    /// Before the generation that thinks in levels and checks signatures. The names that say no number are newer.
     fn is_older(&self) -> bool {
-        match self.generation {
-            Some(generation) => generation < 3,
-            None => !bare(self.ask.model).starts_with("gemini-"),
-        }
+        is_older(self.ask.model)
     }
 
     fn body(&mut self, prompt: &'a Prompt) -> Result<Map<String, Value>, Error> {

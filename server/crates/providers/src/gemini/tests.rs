@@ -115,6 +115,10 @@ fn a_call_of_its_own_dialect_goes_up_as_it_came() {
         );
         assert_eq!(request.headers()["x-goog-api-key"], "k");
         assert!(request.body() == &call.body && notes.is_empty());
+        let sealed = json!({"contents": [{"parts": [{"text": "hi", "thoughtSignature": "sy.openai.x"}]}]});
+        let made = encode(&gemini(), &own(Surface::Generate, &sealed, stream), "gemini-2.5-pro");
+        assert_eq!(made.request.body(), r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#);
+        assert_eq!(made.notes.count(Fate::Dropped), 1);
         let request = encode(&vertex(), &call, "gemini-2.5-pro").request;
         let place = "https://x/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro";
         assert_eq!(request.uri().to_string(), format!("{place}:{method}"));

@@ -14,6 +14,7 @@ mod doc;
 mod fields;
 mod hear;
 mod read;
+mod seals;
 mod speak;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub(in crate::openai) use answer::answer_id;
 pub(in crate::openai) use doc::{Object, json};
 pub(in crate::openai) use fields::{At, body};
 pub(in crate::openai) use read::stop;
+pub(in crate::openai) use seals::without_foreign_seals;
 pub(in crate::openai) use usage::{is_known as is_usage_known, write as write_usage};
 
 /// OpenAI's chat completions, as a front and as a back.

@@ -77,7 +77,7 @@ struct Chunk {
 }
 
 /// The members of a delta that are content.
-const CONTENT: [&str; 7] = [
+const CONTENT: [&str; 8] = [
     "content",
     "reasoning_content",
     "reasoning",
@@ -85,6 +85,7 @@ const CONTENT: [&str; 7] = [
     "tool_calls",
     "function_call",
     "audio",
+    "images",
 ];
 
 /// Reads one chunk. Each of its steps is `None` if this is no chunk: no JSON, or something stands in it where a chunk has

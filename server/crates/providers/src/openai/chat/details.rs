@@ -25,12 +25,15 @@ const fn format(maker: Maker) -> &'static str {
     }
 }
 
-/// Whose a seal is that has no mark.
-fn maker(detail: &Map<String, Value>) -> Maker {
+/// Whose a seal is that has no mark. `None` for one of a maker that is not known here (`xai-responses-v1`, `unknown`): it is of no
+/// use to anybody else.
+fn maker(detail: &Map<String, Value>) -> Option<Maker> {
     match detail.get("format").and_then(Value::as_str) {
-        Some(format) if format.starts_with("anthropic") => Maker::Anthropic,
-        Some(format) if format.starts_with("google") => Maker::Gemini,
-        _ => Maker::OpenAi,
+        Some(format) if format.starts_with("anthropic") => Some(Maker::Anthropic),
+        Some(format) if format.starts_with("google") => Some(Maker::Gemini),
+        // Azure's begins with its own name.
+        Some(format) if !format.contains("openai-responses") => None,
+        _ => Some(Maker::OpenAi),
     }
 }
 
@@ -72,14 +75,15 @@ impl Detail {
         };
         let seal = |written: Option<String>| {
             let written = written.filter(|written| !written.is_empty())?;
-            Some(Seal::read(&written, maker))
+            Some(Seal::read(&written, maker?))
         };
         let kind = detail.get("type").and_then(Value::as_str).unwrap_or_default();
         let (is_sealed, is_text) = (kind == "reasoning.encrypted", kind == "reasoning.text");
         let seal = seal(text(&mut detail, if is_sealed { "data" } else { "signature" }));
         let summary = text(&mut detail, "summary").filter(|_| !is_text);
         // Clients that put together what has the same index make one entry of a summary and what is encrypted.
-        let is_summary = summary.is_some() && (!is_sealed || seal.is_some());
+        // The summary is one even where nobody can read the rest.
+        let is_summary = summary.is_some();
         let is_encrypted = is_sealed && !is_summary;
         let words = if is_sealed || is_summary {
             summary
@@ -273,6 +277,33 @@ mod tests {
             is_redacted: false,
         };
         assert_eq!(thoughts(vec![merged], Some("In short".to_owned())), [want]);
+    }
+
+    #[test]
+    fn a_seal_of_an_unknown_maker_is_nobodys_and_its_text_stays() {
+        for (format, maker) in [
+            (json!(null), Some(Maker::OpenAi)),
+            (json!("openai-responses-v1"), Some(Maker::OpenAi)),
+            (json!("azure-openai-responses-v1"), Some(Maker::OpenAi)),
+            (json!("anthropic-claude-v1"), Some(Maker::Anthropic)),
+            (json!("google-gemini-v1"), Some(Maker::Gemini)),
+            (json!("xai-responses-v1"), None),
+            (json!("unknown"), None),
+        ] {
+            let read = |detail: Value| {
+                let mut detail = detail;
+                detail["format"] = format.clone();
+                let thoughts = thoughts(vec![detail], None);
+                let told = |thought: Thought| (thought.text, thought.seal.map(|seal| seal.maker));
+                thoughts.into_iter().map(told).collect::<Vec<_>>()
+            };
+            let text = json!({"type": "reasoning.text", "text": "Hm.", "signature": "x"});
+            assert_eq!(read(text), [("Hm.".to_owned(), maker)], "{format}");
+            let merged = json!({"type": "reasoning.encrypted", "summary": "In short", "data": "x"});
+            assert_eq!(read(merged), [("In short".to_owned(), maker)], "{format}");
+            let alone = read(json!({"type": "reasoning.encrypted", "data": "x"}));
+            assert_eq!(alone.len(), usize::from(maker.is_some()), "{format}");
+        }
     }
 
     #[test]

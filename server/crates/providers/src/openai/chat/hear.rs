@@ -161,6 +161,7 @@ struct ChunkDelta {
     tool_calls: Option<Vec<CallDelta>>,
     function_call: Option<Named>,
     audio: Loose,
+    images: Loose,
     annotations: Loose,
 }
 
@@ -495,6 +496,12 @@ impl Reader for Listener {
     }
 }
 
+/// Where a picture is, or all of it, as `OpenRouter` streams it.
+fn address(image: &Value) -> Option<&str> {
+    let url = image.get("image_url")?.get("url")?.as_str()?;
+    (!url.is_empty()).then_some(url)
+}
+
 /// Empty lists come with the role, and say nothing.
 fn has_tokens(logprobs: &Value) -> bool {
     let has = |key: &str| {
@@ -540,6 +547,12 @@ impl Voice {
         }
         if let Some(text) = delta.refusal.text() {
             self.refuse(text, out);
+        }
+        for image in &delta.images.list() {
+            // A stream has no other place for a picture, and a caller who gets none would miss it.
+            if let Some(url) = address(image) {
+                self.text(format!("![]({url})"), out);
+            }
         }
         if let Loose::Other(audio) = delta.audio {
             self.audio(&audio, out);

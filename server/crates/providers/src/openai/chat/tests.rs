@@ -388,6 +388,17 @@ fn thoughts_go_up_with_calls_to_those_who_want_them() {
     let body = written(&turn(thought(Maker::Anthropic), true), "anthropic/claude-sonnet-4.5");
     let details = json!([{"type": "reasoning.text", "text": "Hm.", "signature": "sig", "format": "anthropic-claude-v1", "index": 0}]);
     assert_eq!(body["messages"][0]["reasoning_details"], details);
+    for (model, is_sent) in [
+        ("deepseek/deepseek-r1", false),
+        ("x-ai/openai/grok-4", false),
+        ("openai/gpt-oss-120b", true),
+        ("anthropic/claude-sonnet-4.5", false),
+    ] {
+        let body = written(&turn(thought(Maker::OpenAi), true), model);
+        let message = &body["messages"][0];
+        assert_eq!(message.get("reasoning_details").is_some(), is_sent, "{model}");
+        assert_eq!(message["reasoning_content"], "Hm.", "{model}");
+    }
     for (prompt, model) in [
         (turn(thought(Maker::OpenAi), false), "deepseek-reasoner"),
         (turn(thought(Maker::OpenAi), true), "gpt-5"),
@@ -1101,6 +1112,22 @@ fn thoughts_and_their_seals_are_heard() {
     assert_eq!(parts(&events), [sealed("Hm.", None), Part::text("So.")]);
 }
 
+#[test]
+fn pictures_of_a_stream_are_heard() {
+    let picture = |url: Value| json!({"type": "image_url", "image_url": {"url": url}});
+    let url = "data:image/png;base64,iVBORw0=";
+    let list = [
+        delta(json!({"content": "See: ", "images": []})),
+        delta(json!({"content": "", "images": [picture(json!(url)), picture(json!("")), "odd", picture(json!(7))]})),
+        delta(json!({"images": [picture(json!("https://example.com/a.png"))]})),
+        delta(json!({"images": null})),
+        finished("stop"),
+    ];
+    let (events, end) = listen(&[chunks(&list).as_bytes()]);
+    let want = format!("See: ![]({url})![](https://example.com/a.png)");
+    assert_eq!((parts(&events), end), (vec![Part::text(want)], End::Complete));
+}
+
 fn speak(events: &[Event], wants_usage: bool) -> String {
     let body = json!({
         "model": "m", "stream": true, "stream_options": {"include_usage": wants_usage},
@@ -1168,6 +1195,46 @@ fn every_delta_of_a_call_has_its_index_and_a_choice_ends_once() {
         .collect();
     assert_eq!(reasons, ["tool_calls"]);
     assert!(frames.iter().all(|frame| frame.get("usage").is_none()));
+}
+
+#[test]
+fn a_choice_with_calls_ends_for_them_even_if_it_just_stopped() {
+    let question = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
+    let mut older = question.clone();
+    older["functions"] = json!([{"name": "look"}]);
+    let call_of = call_part("a", "look", "{}");
+    for (body, said, end, want) in [
+        (&question, call_of.clone(), Finish::Stop, "tool_calls"),
+        (&older, call_of.clone(), Finish::Stop, "function_call"),
+        (&older, call_of.clone(), Finish::ToolCalls, "function_call"),
+        (&question, call_of, Finish::Length, "length"),
+        (&question, Part::text("So."), Finish::Stop, "stop"),
+        (&older, Part::text("So."), Finish::Stop, "stop"),
+    ] {
+        let mut notes = Notes::default();
+        let mut events = events_of(std::slice::from_ref(&said));
+        events.pop();
+        events.push(finish(end.clone()));
+        let (mut writer, mut out) = (Front::writer(&Chat, &call(body), "m"), Vec::new());
+        for event in events {
+            writer.write(event, &mut out, &mut notes);
+        }
+        writer.finish(&mut out, &mut notes);
+        let frames = frames(&String::from_utf8(out).unwrap());
+        assert_eq!(frames.last().unwrap()["choices"][0]["finish_reason"], want, "{said:?}");
+        let answer = Answer {
+            choices: vec![Choice {
+                parts: vec![said],
+                finish: end,
+                logprobs: None,
+            }],
+            ..sample_answer()
+        };
+        let bytes = Front::write(&Chat, answer, &call(body), &mut notes);
+        let whole: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(whole["choices"][0]["finish_reason"], want);
+        assert!(notes.is_empty());
+    }
 }
 
 #[test]

@@ -121,11 +121,13 @@ impl Had {
             word
         };
         match finish {
-            Finish::Stop | Finish::StopSequence(_) => "stop",
+            Finish::Stop if !self.calls => "stop",
+            Finish::StopSequence(_) => "stop",
             Finish::Refusal if self.refusal => "stop",
             Finish::Length => "length",
-            Finish::ToolCalls if is_legacy => "function_call",
-            Finish::ToolCalls => "tool_calls",
+            // There are clients that run what was called for this reason alone, and vendors who say that they just stopped.
+            Finish::Stop | Finish::ToolCalls if is_legacy => "function_call",
+            Finish::Stop | Finish::ToolCalls => "tool_calls",
             Finish::ContentFilter => "content_filter",
             Finish::Refusal => near("content_filter", "the model declined to go on".to_owned()),
             Finish::ContextWindow => near("length", "it came to the end of the model's context window".to_owned()),

@@ -10,7 +10,7 @@
 //!   upstreams that take nothing but a text.
 //! - **Thoughts** go up as `reasoning_content` with the calls that followed them, which `DeepSeek`, Moonshot and others want to see
 //!   again; never to OpenAI, which has no such field. Seals go up as `reasoning_details` and `extra_content` to a model whose
-//!   maker is the seal's: one called `…gemini…` or `…claude…`, or, for OpenAI's seals, one of a vendor of many, `openai/…`.
+//!   maker is the seal's: one called `…gemini…` or `…claude…`, or, for OpenAI's seals, one called `openai/…` or as OpenAI's own.
 //! - **Tools that take any text** are functions with one text, `input`, for all but OpenAI.
 //! - **Pictures in results of tools** follow in a message of the user: a `tool` message takes only text.
 //!
@@ -83,15 +83,17 @@ struct To {
 impl To {
     fn of(ask: &Ask<'_>) -> Self {
         let name = ask.model.to_ascii_lowercase();
+        let is_own = is_own(&name);
         let maker = if name.contains("claude") {
             Some(Maker::Anthropic)
         } else if name.contains("gemini") {
             Some(Maker::Gemini)
         } else {
-            name.contains('/').then_some(Maker::OpenAi)
+            // A vendor of many puts the maker in front, and `deepseek/…` can read nothing of OpenAI's.
+            (is_own || name.starts_with("openai/")).then_some(Maker::OpenAi)
         };
         Self {
-            is_own: is_own(&name),
+            is_own,
             never_reasons: never_reasons(&name),
             is_chat: ask.surface == Surface::Chat,
             maker,
