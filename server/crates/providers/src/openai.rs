@@ -298,12 +298,16 @@ impl Wire for OpenAi {
             edits.extend(responses::foreign(call));
         }
         let mut body = splice(&call.body, edits);
+        let mut notes = Notes::default();
         if surface == Surface::Chat {
             // An earlier turn may have been answered elsewhere.
-            body = chat::without_foreign_seals(&body);
+            let kept = chat::without_foreign_seals(&body);
+            if kept.len() < body.len() {
+                notes.dropped("messages[].reasoning_details[].signature", "signed by another vendor");
+            }
+            body = kept;
         }
         let request = self.post(surface, call.stream, client, body)?;
-        let notes = Notes::default();
         Ok(Encoded { request, notes })
     }
 
