@@ -11,6 +11,7 @@
 use super::UsageView;
 use crate::failure::Said;
 use crate::json::{member, quoted};
+use crate::relay;
 use crate::skim::{Skim, Span, Written, end_of_text};
 use crate::sse::{self, Block, Frame, Framer};
 use crate::{Call, End, Progress, StreamDecoder};
@@ -509,13 +510,7 @@ impl Decoder {
     }
 
     fn unreadable(&self) -> Option<Error> {
-        (self.skipped > 0 && self.content_bytes == 0).then(|| {
-            let message = format!(
-                "the upstream's stream had no content but {} frames that were not valid JSON",
-                self.skipped
-            );
-            Error::new(Kind::BadAnswer, message)
-        })
+        (self.skipped > 0 && self.content_bytes == 0).then(|| relay::unreadable(self.skipped))
     }
 
     const fn may_change(&self, model: Option<Span>, usage: Option<Span>) -> bool {
@@ -576,10 +571,7 @@ impl StreamDecoder for Decoder {
                 self.take(&mut block, &mut progress);
                 self.framer.reuse(block);
             }
-            Err(sse::Endless) => {
-                let message = "the upstream sent a frame without an end";
-                self.end(End::Failed(Error::new(Kind::BadAnswer, message)), &mut progress);
-            }
+            Err(sse::Endless) => self.end(End::Failed(relay::endless()), &mut progress),
         }
         progress
     }
@@ -615,28 +607,17 @@ impl StreamDecoder for Decoder {
     }
 
     fn usage(&self) -> Usage {
-        self.usage.unwrap_or_else(|| {
-            // About four bytes of JSON a token: far better than nothing, and marked as what it is.
-            let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).ok();
-            let (prompt, completion) = (tokens(self.prompt_bytes), tokens(self.content_bytes));
-            let total = prompt.zip(completion).map(|(a, b)| a + b);
-            Usage {
-                prompt,
-                completion,
-                total,
-                estimated: true,
-                ..Usage::default()
-            }
-        })
+        self.usage
+            .unwrap_or_else(|| relay::estimate(self.prompt_bytes, self.content_bytes))
     }
 }
 
 fn cut(skipped: u32) -> Error {
-    let mut message = "the upstream closed its stream before the answer was whole".to_owned();
+    let mut error = relay::cut();
     if skipped > 0 {
-        message = format!("{message}; {skipped} of its frames were not valid JSON");
+        error.message = format!("{}; {skipped} of its frames were not valid JSON", error.message);
     }
-    Error::new(Kind::Cut, message)
+    error
 }
 
 #[cfg(test)]
