@@ -23,8 +23,9 @@ use crate::{
     setup,
 };
 use anyhow::{Context as _, Result, bail};
+pub(crate) use cells::CELLS;
 use serde_json::json;
-use servers::{Programs, Timing};
+pub(crate) use servers::{Programs, Server, Timing, config};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -57,7 +58,10 @@ pub(crate) struct Options {
     /// Seconds of one measurement [default: 5; 1.5 with --quick]
     #[arg(long)]
     seconds: Option<f64>,
-    /// Take the binaries in target/release as they are
+    /// Measure the plain release binary, not the trained one, which takes twice as long to build
+    #[arg(long)]
+    plain: bool,
+    /// Take the binaries as they are
     #[arg(long)]
     no_build: bool,
 }
@@ -66,23 +70,24 @@ pub(crate) fn bench(project: &Project, options: &Options) -> Result<()> {
     if options.check {
         return check::check(project, options.write, !options.no_build);
     }
+    let profile = if options.plain {
+        Profile::Release
+    } else {
+        Profile::Trained
+    };
     if !options.no_build {
-        build::build(project, Profile::Release)?;
+        build::build(project, profile)?;
         build_tools(project)?;
     }
-    let programs = Programs {
-        gateway: Profile::Release.binary(project),
-        bench: tool(project, "switchyard-bench"),
-        nginx: nginx(project),
-        folder: project.path("target/xtask/bench"),
-    };
+    let mut programs = Programs::new(project, profile.binary(project));
+    programs.nginx = nginx(project);
     for program in [&programs.gateway, &programs.bench] {
         if !program.exists() {
             bail!("{} is missing: leave out --no-build", program.display());
         }
     }
     let timing = Timing::new(options.quick, options.rounds, options.seconds);
-    let about = About::new(project, &programs, &timing);
+    let about = About::new(project, &programs, &timing, profile);
     println!("==> {about}");
 
     let wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
@@ -131,15 +136,15 @@ pub(crate) fn bench(project: &Project, options: &Options) -> Result<()> {
 }
 
 fn names() -> String {
-    let cells: Vec<_> = cells::CELLS.iter().map(|cell| cell.name).collect();
+    let cells: Vec<_> = CELLS.iter().map(|cell| cell.name).collect();
     format!("{}; with --growth {}", cells.join(", "), growth::NAMES.join(", "))
 }
 
-fn tool(project: &Project, name: &str) -> PathBuf {
+pub(crate) fn tool(project: &Project, name: &str) -> PathBuf {
     project.path("target/release").join(name)
 }
 
-fn build_tools(project: &Project) -> Result<()> {
+pub(crate) fn build_tools(project: &Project) -> Result<()> {
     println!("==> switchyard-bench");
     let mut cargo = process::cargo(project);
     cargo.args(["build", "--release", "--package", "switchyard-bench"]);
@@ -168,13 +173,14 @@ fn nginx(project: &Project) -> Option<PathBuf> {
 /// What was measured, and on what. Figures without it say nothing.
 struct About {
     commit: String,
+    trained: bool,
     hardware: String,
     nginx: Option<String>,
     how: String,
 }
 
 impl About {
-    fn new(project: &Project, programs: &Programs, timing: &Timing) -> Self {
+    fn new(project: &Project, programs: &Programs, timing: &Timing, profile: Profile) -> Self {
         let git = |args: &[&str]| process::output(Command::new("git").current_dir(project.root()).args(args));
         let changed = git(&["status", "--porcelain"]).is_some_and(|changes| !changes.is_empty());
         let commit = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "an unknown commit".to_owned());
@@ -189,6 +195,7 @@ impl About {
             } else {
                 commit
             },
+            trained: profile == Profile::Trained,
             hardware: format!("{cores} cores ({processor}), Linux {}", kernel.join(".")),
             nginx: programs.nginx.as_deref().map(version),
             how: format!("{} × {} s a cell, medians", timing.rounds, timing.seconds),
@@ -199,9 +206,10 @@ impl About {
 impl std::fmt::Display for About {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let nginx = self.nginx.as_deref().unwrap_or("no nginx");
+        let trained = if self.trained { ", trained" } else { "" };
         write!(
             f,
-            "Switchyard at {}, {nginx}, {}; {}",
+            "Switchyard at {}{trained}, {nginx}, {}; {}",
             self.commit, self.hardware, self.how
         )
     }

@@ -3,6 +3,7 @@
 use crate::{
     process,
     project::Project,
+    train,
     web::{self, Mode},
 };
 use anyhow::{Context as _, Result};
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 pub(crate) enum Profile {
     Debug,
     Release,
+    /// A release that has seen its load: see `train.rs`.
+    Trained,
 }
 
 impl Profile {
@@ -19,6 +22,7 @@ impl Profile {
         let folder = match self {
             Self::Debug => "debug",
             Self::Release => "release",
+            Self::Trained => "trained",
         };
         project.path("target").join(folder).join("switchyard")
     }
@@ -28,7 +32,10 @@ pub(crate) fn build(project: &Project, profile: Profile) -> Result<()> {
     println!("==> web");
     web::build(project, Mode::Shipped)?;
     println!("==> switchyard");
-    server(project, profile)?;
+    match profile {
+        Profile::Trained => train::build(project)?,
+        _ => server(project, profile)?,
+    }
     println!("    {}", profile.binary(project).display());
     Ok(())
 }

@@ -17,6 +17,7 @@ mod project;
 mod run;
 mod setup;
 mod test;
+mod train;
 mod web;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,9 @@ enum Command {
         /// A debug binary, which reads the dashboard from target/site
         #[arg(long)]
         dev: bool,
+        /// A release binary that was compiled knowing what it does under load, in target/trained: takes twice as long
+        #[arg(long, conflicts_with = "dev")]
+        trained: bool,
     },
     /// Build the dashboard alone, into target/site
     Web,
@@ -62,12 +66,12 @@ fn main() -> ExitCode {
     let project = Project::locate();
     let outcome = match Cli::parse().command {
         Command::Run { args } => run::run(&project, &args),
-        Command::Build { dev } => build::build(
+        Command::Build { dev, trained } => build::build(
             &project,
-            if dev {
-                build::Profile::Debug
-            } else {
-                build::Profile::Release
+            match (dev, trained) {
+                (true, _) => build::Profile::Debug,
+                (_, true) => build::Profile::Trained,
+                _ => build::Profile::Release,
             },
         ),
         Command::Web => web::build(&project, web::Mode::Shipped),

@@ -323,31 +323,42 @@ pub(crate) fn time(headers: &mut http::HeaderMap, overhead: Duration, waited: Du
     if overhead.is_zero() {
         return;
     }
-    let overhead = millis(overhead);
-    let timing = format!("gateway;dur={overhead}, upstream;dur={}", millis(waited));
-    for (name, value) in [(OVERHEAD, overhead), (SERVER_TIMING, timing)] {
+    let mut own = String::with_capacity(16);
+    push_millis(&mut own, overhead);
+    let mut timing = String::with_capacity(64);
+    timing.push_str("gateway;dur=");
+    timing.push_str(&own);
+    timing.push_str(", upstream;dur=");
+    push_millis(&mut timing, waited);
+    for (name, value) in [(OVERHEAD, own), (SERVER_TIMING, timing)] {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }
     }
 }
 
-/// Milliseconds with three decimals. Made of whole numbers: a fraction's shortest text is long in the making.
-fn millis(duration: Duration) -> String {
-    // Not of 128 bits: those are long in the making too.
+/// Milliseconds with three decimals. Made of whole numbers, and not by way of a formatter: both are long in the making.
+fn push_millis(text: &mut String, duration: Duration) {
+    // Not of 128 bits either.
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    format!("{}.{:03}", micros / 1000, micros % 1000)
+    // With a leading one, so that zeros stay.
+    let (mut whole, mut part) = (itoa::Buffer::new(), itoa::Buffer::new());
+    text.push_str(whole.format(micros / 1000));
+    text.push('.');
+    text.push_str(&part.format(1000 + micros % 1000)[1..]);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::millis;
+    use super::push_millis;
     use std::time::Duration;
 
     #[test]
     fn milliseconds_have_three_decimals() {
         for (micros, want) in [(0, "0.000"), (7, "0.007"), (1_050, "1.050"), (61_000_001, "61000.001")] {
-            assert_eq!(millis(Duration::from_micros(micros)), want);
+            let mut text = String::new();
+            push_millis(&mut text, Duration::from_micros(micros));
+            assert_eq!(text, want);
         }
     }
 }

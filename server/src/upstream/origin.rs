@@ -2,14 +2,24 @@
 
 use super::fault;
 use http::uri::{Authority, PathAndQuery, Uri};
+use std::hash::{Hash, Hasher};
 use switchyard_engine::ports::TransportError;
 
 /// Scheme and authority. The way there, direct or through a proxy, follows from it: the proxies of one transport never
 /// change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) secure: bool,
+    /// In small letters.
     authority: Authority,
+}
+
+/// In one piece: the authority's own goes byte by byte, so that letters of either size are the same to it.
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.secure.hash(state);
+        self.authority.as_str().hash(state);
+    }
 }
 
 impl Origin {
@@ -23,9 +33,15 @@ impl Origin {
             .authority()
             .ok_or_else(|| fault::connect("the address names no host"))?;
         // A user's name and password are no part of where something is, and travel in headers only.
-        let authority = match authority.as_str().rsplit_once('@') {
-            None => authority.clone(),
-            Some((_, place)) => Authority::try_from(place).map_err(|_| fault::connect("the address names no host"))?,
+        let place = match authority.as_str().rsplit_once('@') {
+            None => authority.as_str(),
+            Some((_, place)) => place,
+        };
+        let authority = if place.len() == authority.as_str().len() && !place.contains(|c: char| c.is_ascii_uppercase())
+        {
+            authority.clone()
+        } else {
+            Authority::try_from(place.to_ascii_lowercase()).map_err(|_| fault::connect("the address names no host"))?
         };
         Ok(Self { secure, authority })
     }

@@ -9,8 +9,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::Path;
 
-pub(super) struct Cell {
-    pub(super) name: &'static str,
+pub(crate) struct Cell {
+    pub(crate) name: &'static str,
     /// What the mock is told.
     model: &'static str,
     prompt: usize,
@@ -59,7 +59,11 @@ const fn stream(name: &'static str, model: &'static str, chunks: u32, length_ms:
     }
 }
 
-pub(super) const CELLS: [Cell; 13] = [
+pub(crate) const CELLS: [Cell; 16] = [
+    Cell {
+        load: Load::Closed(1),
+        ..unary("one", 200, None)
+    },
     unary("unary-0.2kB", 200, Some(1.5)),
     unary("unary-10kB", 10_000, None),
     unary("unary-100kB", 100_000, Some(1.25)),
@@ -69,7 +73,15 @@ pub(super) const CELLS: [Cell; 13] = [
         prompt: 10_000,
         ..stream("stream-20-10kB", "bench-chunks=20", 20, 0)
     },
+    Cell {
+        prompt: 100_000,
+        ..stream("stream-20-100kB", "bench-chunks=20", 20, 0)
+    },
     stream("paced-20", "bench-chunks=20,pace=5", 20, 95),
+    Cell {
+        prompt: 10_000,
+        ..stream("paced-20-10kB", "bench-chunks=20,pace=5", 20, 95)
+    },
     stream("paced-200", "bench-chunks=200,pace=5", 200, 995),
     Cell {
         load: Load::Closed(512),
@@ -141,7 +153,7 @@ impl Cell {
 
     /// Clients ask as fast as they can, and nothing else holds them up.
     const fn is_at_the_limit(&self) -> bool {
-        matches!(self.load, Load::Closed(_)) && self.length_ms == 0
+        matches!(self.load, Load::Closed(clients) if clients > 1) && self.length_ms == 0
     }
 
     /// Fresh programs for every cell: none begins with what an earlier one has left behind.
@@ -168,6 +180,15 @@ impl Cell {
         }
         measured.shed = programs.shed(&gateway)?;
         Ok(measured)
+    }
+
+    /// The same load for a gateway alone, whose figures are of no interest.
+    pub(crate) fn ask_gateway(&self, programs: &Programs, timing: &Timing) -> Result<()> {
+        let mock = programs.mock()?;
+        let gateway = programs.gateway(&config(&mock, "single", 1))?;
+        let keys = programs.keys(&gateway, 1)?;
+        programs.ask("load", &gateway, &self.args(timing, &keys))?;
+        Ok(())
     }
 
     fn args(&self, timing: &Timing, keys: &Path) -> Vec<String> {

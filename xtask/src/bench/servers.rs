@@ -1,6 +1,7 @@
 //! The programs: how they are started, asked, and ended.
 
 use super::{figures::Figures, http};
+use crate::project::Project;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::{
@@ -20,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const NGINX_CONF: &str = include_str!("nginx.conf");
 
 /// What is run, and where it may write.
-pub(super) struct Programs {
+pub(crate) struct Programs {
     pub(super) gateway: PathBuf,
     pub(super) bench: PathBuf,
     pub(super) nginx: Option<PathBuf>,
     pub(super) folder: PathBuf,
 }
 
-pub(super) struct Timing {
+pub(crate) struct Timing {
     pub(super) rounds: usize,
     pub(super) seconds: f64,
     pub(super) warmup: f64,
@@ -35,7 +36,7 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    pub(super) fn new(quick: bool, rounds: Option<usize>, seconds: Option<f64>) -> Self {
+    pub(crate) fn new(quick: bool, rounds: Option<usize>, seconds: Option<f64>) -> Self {
         let (usual_rounds, usual_seconds, warmup, settle) = if quick { (1, 1.5, 0.5, 0.3) } else { (3, 5.0, 1.0, 1.0) };
         Self {
             rounds: rounds.unwrap_or(usual_rounds).max(1),
@@ -47,7 +48,7 @@ impl Timing {
 }
 
 /// Ends with its handle.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     pub(super) port: u16,
     /// Whether its CPU time and memory are of interest.
@@ -92,6 +93,11 @@ impl Server {
     pub(super) fn pid(&self) -> Option<u32> {
         self.measured.then(|| self.child.id())
     }
+
+    /// Asks a gateway in its operator's name.
+    pub(crate) fn request(&self, method: &str, path: &str, body: &str) -> Result<String> {
+        http::request(method, self.port, path, MASTER_KEY, body)
+    }
 }
 
 impl Drop for Server {
@@ -135,7 +141,16 @@ fn with_many_files(program: &Path) -> Command {
 }
 
 impl Programs {
-    pub(super) fn mock(&self) -> Result<Server> {
+    pub(crate) fn new(project: &Project, gateway: PathBuf) -> Self {
+        Self {
+            gateway,
+            bench: super::tool(project, "switchyard-bench"),
+            nginx: None,
+            folder: project.path("target/xtask/bench"),
+        }
+    }
+
+    pub(crate) fn mock(&self) -> Result<Server> {
         let (port, folder) = (free_port()?, self.empty_folder("mock")?);
         let mut mock = with_many_files(&self.bench);
         mock.args(["mock", "--port", &port.to_string()]);
@@ -158,7 +173,7 @@ impl Programs {
     }
 
     /// A gateway with this configuration and an empty database.
-    pub(super) fn gateway(&self, config: &str) -> Result<Server> {
+    pub(crate) fn gateway(&self, config: &str) -> Result<Server> {
         let folder = self.empty_folder("gateway")?;
         let (port, file) = (free_port()?, folder.join("gateway.yaml"));
         fs::write(&file, config)?;
@@ -227,14 +242,14 @@ impl Programs {
     }
 
     /// Takes away what the programs have written.
-    pub(super) fn tidy(&self) {
+    pub(crate) fn tidy(&self) {
         // What cannot be removed is removed before the next start.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 /// A configuration of so many targets under one strategy, all of them the mock.
-pub(super) fn config(mock: &Server, mode: &str, targets: usize) -> String {
+pub(crate) fn config(mock: &Server, mode: &str, targets: usize) -> String {
     let provider = |number| {
         format!(
             "  - {{id: p{number}, kind: openai, base_url: 'http://127.0.0.1:{}/v1', api_key: sk-bench}}\n",

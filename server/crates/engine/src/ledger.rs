@@ -109,6 +109,8 @@ impl Ledger {
             surface: request.surface.as_str().into(),
             key_id: request.caller.key_id.clone(),
             key_name: request.caller.key_name.clone(),
+            // Most calls make one. A list that grows by itself begins with room for four, in every record that waits for the log.
+            attempts: Vec::with_capacity(1),
             ..RequestRecord::default()
         };
         let marks = vec![Mark::default(); snapshot.targets.len()];
