@@ -32,6 +32,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// an end for a transaction that is late.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// As many records as share a commit well: more make none of them much cheaper, and wait in memory for it.
+const ENOUGH: u32 = 256;
+/// When in its time to linger a batch looks how many have come: after this part of it.
+const LOOK: u32 = 4;
+
 pub(super) struct Task {
     config: WriterConfig,
     inbox: mpsc::Receiver<Message>,
@@ -138,18 +143,28 @@ impl Task {
     // === From the queue ===
 
     /// Takes a message and what comes while the first record lingers, up to a whole batch.
+    ///
+    /// Where many come, it does not linger for long: a commit's cost is shared by enough of them, and whatever waits takes
+    /// room. So it looks once on the way, and from what has come by then it knows when there will be enough.
     async fn gather(&mut self, first: Message) {
         self.take(first);
         if let Some(oldest) = self.oldest
-            && self.inbox.len() + 1 < self.config.batch
+            && self.waiting() < ENOUGH
         {
-            sleep_until(oldest + self.config.linger).await;
+            let look = self.config.linger / LOOK;
+            sleep_until(oldest + look).await;
+            let enough = look.saturating_mul(ENOUGH) / self.waiting().max(1);
+            sleep_until(oldest + enough.min(self.config.linger)).await;
         }
         while self.batch.len() < self.config.batch
             && let Ok(message) = self.inbox.try_recv()
         {
             self.take(message);
         }
+    }
+
+    fn waiting(&self) -> u32 {
+        u32::try_from(self.inbox.len()).unwrap_or(u32::MAX)
     }
 
     fn take(&mut self, message: Message) {
