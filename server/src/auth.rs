@@ -8,6 +8,7 @@
 
 mod keys;
 mod layer;
+pub mod measured;
 mod principal;
 mod same_origin;
 mod session_store;
@@ -79,8 +80,7 @@ impl Auth {
 
     /// Who is calling, if it is a key that is remembered: nearly everybody, and nobody has to wait for anything.
     pub(crate) fn known(&self, headers: &HeaderMap) -> Option<Principal> {
-        let token = credential(headers)?.ok()?;
-        (token::shape(token) == Shape::Key).then(|| self.keys.known(token))?
+        known(&self.keys, headers)
     }
 
     /// Who is calling from `ip`. `None` when no credential came at all.
@@ -149,6 +149,11 @@ impl Auth {
         };
         Ok(behind.map(|principal| principal.with_session(session)))
     }
+}
+
+fn known(keys: &Keys, headers: &HeaderMap) -> Option<Principal> {
+    let token = credential(headers)?.ok()?;
+    (token::shape(token) == Shape::Key).then(|| keys.known(token))?
 }
 
 /// The credential that the headers carry, the first of them that there is.

@@ -24,3 +24,6 @@ mod http;
 mod observe;
 mod state;
 mod upstream;
+
+#[doc(hidden)]
+pub use auth::measured;

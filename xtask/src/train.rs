@@ -63,7 +63,7 @@ const PAGES: [&str; 6] = [
     "/login",
     "/metrics",
     "/admin/keys",
-    "/admin/requests",
+    "/admin/logs",
     "/v1/models",
     "/v1/capabilities",
 ];
