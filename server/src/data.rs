@@ -93,6 +93,7 @@ pub(crate) fn router(state: &AppState) -> Router {
         .route("/v1/capabilities", get(capabilities::list))
         // Those of them that change something ask for more than to be let in.
         .route("/v1/responses/input_tokens", post(responses::input_tokens))
+        .route("/v1/responses/compact", post(responses::compact))
         .route("/v1/responses/{id}", get(responses::get).delete(responses::delete))
         .route("/v1/responses/{id}/cancel", post(responses::cancel))
         .route("/v1/responses/{id}/input_items", get(responses::input_items))

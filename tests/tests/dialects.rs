@@ -264,12 +264,31 @@ async fn what_nobody_here_knows_is_passed_on_as_it_is() {
         (&json!(204), &json!("success")),
         "{log}"
     );
-    for method in [Method::TRACE, Method::HEAD] {
-        let request = app.request(method, "/v1/things").bearer_auth(&app.key);
+    let request = app.request(Method::TRACE, "/v1/things").bearer_auth(&app.key);
+    let answer = read(request.header("x-provider", "openai")).await;
+    assert_eq!(answer.refusal(), "405 method_not_supported");
+    assert_eq!(answer.header("allow"), "GET, HEAD, POST, PUT, PATCH, DELETE");
+
+    // HEAD goes on as HEAD, and nobody waits for a body that has only a length.
+    for status in [200, 404] {
+        let reply = Reply::raw(status, Vec::<String>::new())
+            .header("content-length", "12345")
+            .header("x-vendor", "yes");
+        mock.script_for(Matcher::path("/files/a/content"), [reply]);
+        let request = app.request(Method::HEAD, "/v1/files/a/content").bearer_auth(&app.key);
+        let answer = read(request.header("x-provider", "openai")).await;
         assert_eq!(
-            read(request.header("x-provider", "openai")).await.status,
-            StatusCode::METHOD_NOT_ALLOWED
+            (
+                answer.status.as_u16(),
+                answer.header("x-vendor"),
+                answer.header("content-length")
+            ),
+            (status, "yes", "12345")
         );
+        assert_eq!(mock.requests().pop().unwrap().method, "HEAD");
+        let log = app.logged(&answer).await;
+        assert_eq!(log["status"], json!(status), "{log}");
+        assert!(log["duration_ms"].as_f64().unwrap() < 10_000.0, "{log}");
     }
 
     for (path, provider, body, want) in [
@@ -352,4 +371,115 @@ async fn a_service_account_becomes_a_token_before_it_is_needed() {
         "/v1/projects/p/locations/eu/publishers/google/models/gemini-2.5-flash:generateContent"
     );
     assert_eq!(seen.headers["authorization"], "Bearer ya29.mock");
+}
+
+#[tokio::test]
+async fn what_is_passed_on_is_the_operators_to_say() {
+    let mock = MockUpstream::start().await;
+    mock.set_default(Reply::raw(200, ["{}"]).header("content-type", "application/json"));
+    let ask = async |app: &TestApp, method: Method, path: &str| {
+        let request = app.request(method, path).bearer_auth(&app.key);
+        read(request.header("x-provider", "openai")).await
+    };
+    for (rule, passed, refused) in [
+        ("", &["/v1/files", "/v1/fine_tuning/jobs"][..], &[][..]),
+        (
+            "pass_through: [/v1/fine_tuning]\n",
+            &["/v1/fine_tuning", "/v1/fine_tuning/jobs?limit=1"],
+            &[
+                "/v1/files",
+                "/v1/files/file-1",
+                "/v1/batches",
+                "/v1/fine%5Ftuning/jobs",
+                "/v1/fine_tunings",
+            ],
+        ),
+        (
+            "pass_through: off\n",
+            &[],
+            &[
+                "/v1/files",
+                "/v1/fine_tuning/jobs",
+                "/v1/vector_stores/vs_1",
+                "/v1/conversations",
+            ],
+        ),
+    ] {
+        let app = TestApp::start(Some(&format!("{rule}{}", every_wire(&mock))), &[]).await;
+        for path in passed {
+            assert_eq!(
+                ask(&app, Method::GET, path).await.status,
+                StatusCode::OK,
+                "{rule}{path}"
+            );
+        }
+        let before = mock.requests().len();
+        for path in refused {
+            for method in [Method::GET, Method::DELETE] {
+                let answer = ask(&app, method, path).await;
+                assert_eq!(answer.refusal(), "403 path_not_allowed", "{rule}{path}");
+                assert!(answer.text().contains("`pass_through`"), "{}", answer.text());
+                assert_eq!(app.logged(&answer).await["surface"], "pass_through");
+            }
+        }
+        if !rule.is_empty() {
+            let batches = app.post("/v1/messages/batches", &json!({})).await;
+            let told = (batches.status, shape("/v1/messages", &batches.json()));
+            let want = ("permission_error".to_owned(), "path_not_allowed".to_owned());
+            assert_eq!(told, (StatusCode::FORBIDDEN, want));
+            let disguised = ask(&app, Method::GET, "/v1/fine_tuning/..%2ffiles").await;
+            assert!(disguised.status.is_client_error(), "{}", disguised.text());
+            // Calls are no business of it.
+            assert_ne!(
+                ask(&app, Method::POST, "/v1/chat/completions").await.status,
+                StatusCode::FORBIDDEN
+            );
+        }
+        let gone_up = mock.requests().split_off(before);
+        assert!(
+            gone_up.iter().all(|seen| seen.path.ends_with("/completions")),
+            "{gone_up:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_says_so_as_its_vendor_does() {
+    let mock = MockUpstream::start().await;
+    let config = format!(
+        "providers: [{{id: up, kind: openai, base_url: '{}', api_key: sk-up-secret-1234}}]\ntargets: [up]\n",
+        mock.url()
+    );
+    let app = TestApp::start(Some(&config), &[]).await;
+    let broken = async |path: &str, body: Value| {
+        mock.script([Reply::chat("one two three four").reset_after(3)]);
+        let answer = app.post(path, &body).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        let text = answer.text();
+        assert!(text.contains("two"), "{text}");
+        text
+    };
+    let [_, (path, mut body), (generate, contents), _] = calls();
+    body["stream"] = json!(true);
+    let text = broken(path, body).await;
+    let last = text.trim_end().rsplit("\n\n").next().unwrap();
+    let data = last.strip_prefix("event: error\ndata: ").unwrap();
+    let error: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(
+        (&error["type"], &error["error"]["type"], &error["error"]["code"]),
+        (&json!("error"), &json!("api_error"), &json!("stream_error"))
+    );
+    assert!(error["error"]["message"].is_string());
+
+    let path = generate.replace(":generateContent", ":streamGenerateContent?alt=sse");
+    let text = broken(&path, contents).await;
+    // An event for whoever reads events, and the document that Google's own clients look for, with nothing behind it.
+    let (events, document) = text.rsplit_once("\n\n").unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
+    assert_eq!(
+        (&document["error"]["code"], &document["error"]["status"]),
+        (&json!(502), &json!("UNAVAILABLE"))
+    );
+    let event = events.rsplit("\n\n").next().unwrap().strip_prefix("data: ").unwrap();
+    assert_eq!(serde_json::from_str::<Value>(event).unwrap(), document);
 }

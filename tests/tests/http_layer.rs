@@ -1,6 +1,7 @@
 //! What holds for every route.
 
 use http::{Method, StatusCode};
+use serde_json::json;
 use switchyard_tests::TestApp;
 use switchyard_tests::app::read;
 
@@ -78,6 +79,50 @@ async fn paths_and_methods_that_do_not_exist_say_so() {
         );
     }
     assert_eq!(app.send(Method::HEAD, "/livez", None).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn where_get_is_possible_head_is_the_same_without_a_body() {
+    let app = TestApp::start(None, &[]).await;
+    let kept = app
+        .post("/v1/responses", &json!({ "model": "demo", "input": "hi" }))
+        .await;
+    let kept = format!("/v1/responses/{}", kept.json()["id"].as_str().unwrap());
+    for path in [
+        "/v1/models",
+        "/v1/models/demo",
+        "/v1/models/nothing",
+        "/v1/capabilities",
+        "/v1beta/models",
+        "/v1beta/models/demo",
+        &kept,
+        &format!("{kept}/input_items"),
+        "/v1/responses/nothing",
+        // Passed on, if anybody said to whom.
+        "/v1/nothing",
+    ] {
+        let (get, head) = (app.get(path).await, app.send(Method::HEAD, path, None).await);
+        assert_eq!(head.status, get.status, "{path}");
+        for name in ["content-type", "content-length"] {
+            assert_eq!(head.header(name), get.header(name), "{path}: {name}");
+        }
+        assert!(head.body.is_empty() && !get.body.is_empty(), "{path}");
+    }
+    for path in [
+        "/v1/chat/completions",
+        "/v1/responses",
+        "/v1/responses/compact",
+        "/v1/messages",
+        "/v1/models/demo:generateContent",
+        "/v1/route/explain",
+    ] {
+        let head = app.send(Method::HEAD, path, None).await;
+        assert_eq!(
+            (head.status, head.header("allow")),
+            (StatusCode::METHOD_NOT_ALLOWED, "POST"),
+            "{path}"
+        );
+    }
 }
 
 #[tokio::test]

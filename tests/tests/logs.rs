@@ -46,6 +46,10 @@ async fn filters_run_on_the_server_and_paging_holds() {
         ("outcome=failed", 1),
         ("outcome=success", 3),
         ("stage=on_error", 1),
+        ("surface=chat", 4),
+        ("surface=&model=demo", 3),
+        ("surface=messages", 0),
+        ("surface=pass_through", 0),
         ("model=demo", 3),
         ("model=&target=demo&q=", 4),
         ("q=rate_limit", 1),
@@ -62,6 +66,7 @@ async fn filters_run_on_the_server_and_paging_holds() {
         "limit=x",
         "stage=before",
         "outcome=odd",
+        "surface=odd",
         "since=today",
         "colour=red",
     ] {
@@ -73,6 +78,10 @@ async fn filters_run_on_the_server_and_paging_holds() {
             "{query}"
         );
     }
+    let unknown = app.get("/admin/logs?surface=chats").await.json();
+    let known = "must be one of chat, completions, embeddings, responses, messages, count_tokens, generate_content, \
+                 gemini_count_tokens, pass_through";
+    assert_eq!(unknown["error"]["message"], format!("surface {known}"));
     assert_eq!(app.get("/admin/logs/nothing").await.refusal(), "404 resource_not_found");
 }
 

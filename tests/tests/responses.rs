@@ -2,8 +2,9 @@
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use switchyard_tests::TestApp;
-use switchyard_tests::app::Answer;
+use switchyard_tests::app::{Answer, read};
 use switchyard_tests::mock::{MockUpstream, Reply};
 
 const MASTER: &str = "a master key of some length";
@@ -207,7 +208,7 @@ async fn what_is_anothers_does_not_exist() {
             .request(Method::GET, &path)
             .bearer_auth(&bob)
             .header("x-provider", "first");
-        let refused = switchyard_tests::app::read(request).await;
+        let refused = read(request).await;
         assert_eq!(refused.status, StatusCode::NOT_FOUND, "{path}");
     }
     let on = body("go on", json!({ "previous_response_id": id }));
@@ -290,7 +291,7 @@ async fn two_calls_under_one_request_id_are_two_answers() {
             .bearer_auth(&app.key)
             .header("x-request-id", "0123456789abcdef0123456789abcdef")
             .json(&body("hi", json!({})));
-        ids.push(id_of(&switchyard_tests::app::read(request).await));
+        ids.push(id_of(&read(request).await));
     }
     assert_ne!(ids[0], ids[1]);
 }
@@ -442,4 +443,240 @@ async fn tokens_are_counted_with_what_was_said_before() {
         count(json!({ "previous_response_id": id })).await,
     );
     assert!(alone > 0 && with > alone + 100, "{alone} {with}");
+}
+
+/// The data of a stream's events.
+fn events(answer: &Answer) -> Vec<Value> {
+    let text = answer.text();
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_ends_with_an_error_that_has_the_next_number() {
+    let (first, second) = (MockUpstream::start().await, MockUpstream::start().await);
+    let event = |number: u64, delta: &str| {
+        let event = json!({
+            "type": "response.output_text.delta", "sequence_number": number, "item_id": "msg_1", "output_index": 0,
+            "content_index": 0, "delta": delta, "logprobs": [],
+        });
+        format!("event: response.output_text.delta\ndata: {event}\n\n")
+    };
+    // The last of them says something that looks like a number and is none.
+    let odd = event(7, "odd: {\"sequence_number\": 99}");
+    first.set_default(Reply::sse([
+        event(4, "one ") + &event(5, "two "),
+        event(6, "three "),
+        odd,
+    ]));
+    second.set_default(Reply::chat("one two three four").reset_after(3));
+    for native_first in [true, false] {
+        let app = TestApp::start(Some(&pair(&first.url(), &second.url(), native_first)), &[]).await;
+        let answer = ask(&app, "count", json!({ "stream": true })).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+        let events = events(&answer);
+        let [.., before, last] = &*events else {
+            panic!("{events:?}")
+        };
+        assert_eq!(last["type"], "error", "{events:?}");
+        let (before, number) = (before["sequence_number"].as_u64(), last["sequence_number"].as_u64());
+        assert_eq!(number, before.map(|before| before + 1), "{events:?}");
+        assert!(last["code"].is_string() && last["message"].is_string(), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_stands_still_is_waited_for_no_longer_than_the_call_may_take() {
+    let mock = MockUpstream::start().await;
+    let config = format!("request_timeout: 3s\n{}", chat_only(&mock.url()));
+    let app = TestApp::start(Some(&config), &[]).await;
+    let answer = ask(&app, "hi", json!({})).await;
+    let id = id_of(&answer);
+    let item = answer.json()["output"][0]["id"].clone();
+    let on = body("on", json!({ "previous_response_id": id }));
+    let refers = json!({ "model": "m", "input": [{ "type": "item_reference", "id": item }] });
+    let calls = [
+        (Method::POST, "/v1/responses".to_owned(), Some(on.clone())),
+        (Method::POST, "/v1/responses".to_owned(), Some(refers)),
+        (Method::POST, "/v1/responses/input_tokens".to_owned(), Some(on.clone())),
+        (Method::POST, "/v1/responses/compact".to_owned(), Some(on)),
+        (Method::GET, format!("/v1/responses/{id}"), None),
+        (Method::GET, format!("/v1/responses/{id}/input_items"), None),
+        (Method::DELETE, format!("/v1/responses/{id}"), None),
+    ];
+    let (url, key) = (app.url.clone(), app.key.clone());
+    let (ready, warm) = tokio::sync::oneshot::channel();
+    let (go, gone) = std::sync::mpsc::channel();
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut asked = Vec::new();
+            for (method, path, body) in calls {
+                // Each has its connection before nobody takes any more.
+                let client = reqwest::Client::builder()
+                    .timeout(Duration::from_secs(60))
+                    .build()
+                    .unwrap();
+                read(client.get(format!("{url}/v1/models")).bearer_auth(&key)).await;
+                let mut request = client.request(method, format!("{url}{path}")).bearer_auth(&key);
+                if let Some(body) = &body {
+                    request = request.json(body);
+                }
+                asked.push(async move { (path, read(request).await) });
+            }
+            ready.send(()).unwrap();
+            gone.recv().unwrap();
+            futures_util::future::join_all(asked).await
+        })
+    });
+    warm.await.unwrap();
+    // The database is asked on this test's thread, which from here on only waits.
+    go.send(()).unwrap();
+    let told = asking.join().unwrap();
+    for (path, answer) in told {
+        assert_eq!(answer.refusal(), "504 gateway_timeout", "{path}: {}", answer.text());
+        assert!(answer.text().contains("request_timeout"), "{path}: {}", answer.text());
+        if path == "/v1/responses" {
+            assert!(
+                answer.text().contains("cannot be looked up"),
+                "{path}: {}",
+                answer.text()
+            );
+            assert_eq!(app.logged(&answer).await["error_code"], "gateway_timeout");
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_vendor_who_has_responses_makes_a_conversation_shorter() {
+    let (first, second) = (MockUpstream::start().await, MockUpstream::start().await);
+    let config = format!("aliases: {{short: m}}\n{}", pair(&first.url(), &second.url(), false));
+    let mut app = TestApp::start(Some(&config), &[("MASTER_KEY", MASTER)]).await;
+    app.key = MASTER.to_owned();
+    let (_, ann) = app.create_key(json!({ "name": "ann", "scopes": ["invoke"] })).await;
+    let (_, bob) = app.create_key(json!({ "name": "bob", "scopes": ["invoke"] })).await;
+    let path = "/v1/responses/compact";
+    let compacted = json!({ "id": "resp_c", "object": "response.compaction", "output": [] });
+    let shorter = Reply::raw(200, [compacted.to_string()]).header("content-type", "application/json");
+    first.set_default(shorter);
+
+    // Not to who is asked first, but to who can do it, under the model's own name.
+    let call = json!({ "model": "short", "input": "hi" });
+    let answer = app.send_as(&ann, Method::POST, path, Some(&call)).await;
+    assert_eq!((answer.status, answer.json()), (StatusCode::OK, compacted.clone()));
+    assert_eq!(answer.header("x-gateway-target"), "first");
+    let seen = first.requests().pop().unwrap();
+    assert_eq!(
+        (seen.path.as_str(), &seen.json),
+        ("/v1/responses/compact", &json!({ "model": "m", "input": "hi" }))
+    );
+    assert!(second.requests().is_empty());
+
+    // With what was said before, where the gateway keeps it; and to nobody else.
+    let kept = app
+        .send_as(&ann, Method::POST, "/v1/responses", Some(&body("count", json!({}))))
+        .await;
+    let on = body("go on", json!({ "previous_response_id": id_of(&kept) }));
+    let answer = app.send_as(&ann, Method::POST, path, Some(&on)).await;
+    assert_eq!(answer.json(), compacted);
+    let seen = first.requests().pop().unwrap().json;
+    assert_eq!(seen["input"].as_array().map(Vec::len), Some(3), "{seen}");
+    assert!(seen.get("previous_response_id").is_none(), "{seen}");
+    let before = first.requests().len();
+    let others = app.send_as(&bob, Method::POST, path, Some(&on)).await;
+    assert_eq!(others.refusal(), "400 previous_response_not_found");
+    assert_eq!(first.requests().len(), before);
+
+    let named = app
+        .request(Method::POST, path)
+        .bearer_auth(&ann)
+        .header("x-provider", "second");
+    let app = in_front_of_chat(&second).await;
+    for refused in [
+        read(named.json(&body("hi", json!({})))).await,
+        app.post(path, &body("hi", json!({}))).await,
+    ] {
+        assert_eq!(refused.refusal(), "501 responses_not_supported");
+        assert!(refused.text().contains("surfaces: [responses]"), "{}", refused.text());
+    }
+    assert_eq!(app.get(path).await.refusal(), "405 method_not_supported");
+    assert_eq!(
+        app.post(path, &json!({ "input": "hi" })).await.refusal(),
+        "400 invalid_request"
+    );
+}
+
+#[tokio::test]
+async fn what_is_kept_at_its_vendors_is_followed_whatever_is_passed_on() {
+    let (first, second) = (MockUpstream::start().await, MockUpstream::start().await);
+    let config = format!("pass_through: off\n{}", pair(&first.url(), &second.url(), true));
+    let app = TestApp::start(Some(&config), &[]).await;
+    let more = |status: &str| json!({ "background": true, "status": status });
+    first.script([
+        native("resp_up_1", "", more("queued")),
+        native("resp_up_1", "Done.", more("completed")),
+    ]);
+    let id = id_of(&ask(&app, "think", json!({ "background": true })).await);
+    let answer = app.get(&format!("/v1/responses/{id}")).await;
+    assert_eq!(answer.json()["status"], "completed", "{}", answer.text());
+}
+
+/// Bodies that take long to read hold up nobody else on their core: of that time, no other request waits for more than a part.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_large_is_read_beside_the_core() {
+    let nowhere = MockUpstream::refused_url();
+    let app = TestApp::start(Some(&chat_only(&nowhere)), &[]).await;
+    let messages: Vec<Value> = (0..60_000)
+        .map(|n| json!({ "role": "user", "content": format!("message {n} of a long conversation") }))
+        .collect();
+    let with = |item: Value| -> Vec<Value> { std::iter::once(item).chain(messages.iter().cloned()).collect() };
+    let unknown = json!({ "type": "item_reference", "id": format!("msg_sy{}_0", "0".repeat(32)) });
+    let said = json!({ "role": "user", "content": "hi" });
+    for (what, path, body, status) in [
+        (
+            "state",
+            "/v1/responses",
+            json!({ "model": "m", "previous_response_id": 5, "input": with(said.clone()) }),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            "references",
+            "/v1/responses",
+            json!({ "model": "m", "input": with(unknown) }),
+            StatusCode::BAD_REQUEST,
+        ),
+        (
+            "translation",
+            "/v1/responses",
+            json!({ "model": "m", "input": with(said.clone()) }),
+            StatusCode::BAD_GATEWAY,
+        ),
+        (
+            "tokens",
+            "/v1/responses/input_tokens",
+            json!({ "model": "m", "input": with(said) }),
+            StatusCode::OK,
+        ),
+    ] {
+        let body = body.to_string();
+        assert!(body.len() > 3 << 20);
+        // Its refusal is made on the core alone.
+        let ping = async || app.get("/v1/chat/completions").await.status;
+        assert_eq!(ping().await, StatusCode::METHOD_NOT_ALLOWED);
+        let request = app.request(Method::POST, path).bearer_auth(&app.key).body(body);
+        let began = Instant::now();
+        let call = tokio::spawn(read(request));
+        let mut longest = Duration::ZERO;
+        while !call.is_finished() {
+            let asked = Instant::now();
+            ping().await;
+            longest = longest.max(asked.elapsed());
+        }
+        let (answer, whole) = (call.await.unwrap(), began.elapsed());
+        assert_eq!(answer.status, status, "{what}: {}", answer.text());
+        assert!(longest < whole / 3, "{what}: a request waited {longest:?} of {whole:?}");
+    }
 }

@@ -35,6 +35,7 @@ pub fn logs(query: &LogQuery) -> String {
         .with("offset", query.offset.map(|n| n.to_string()))
         .with("before", query.before.map(|n| n.to_string()))
         .with("stage", query.stage.as_ref())
+        .with("surface", query.surface.as_ref())
         .with("model", query.model.as_ref())
         .with("provider", query.provider.as_ref())
         .with("target", query.target.as_ref())
@@ -73,6 +74,7 @@ mod tests {
     fn only_what_is_set_is_written_and_everything_odd_is_escaped() {
         let query = LogQuery {
             limit: Some(50),
+            surface: Some("messages".to_owned()),
             model: Some("openai/gpt 4o&x=é".to_owned()),
             target: Some(String::new()),
             since: Some(Timestamp(1_796_008_447_912)),
@@ -80,7 +82,7 @@ mod tests {
         };
         assert_eq!(
             logs(&query),
-            "/admin/logs?limit=50&model=openai%2Fgpt%204o%26x%3D%C3%A9&since=2026-11-30T03%3A14%3A07.912Z"
+            "/admin/logs?limit=50&surface=messages&model=openai%2Fgpt%204o%26x%3D%C3%A9&since=2026-11-30T03%3A14%3A07.912Z"
         );
         assert_eq!(logs(&LogQuery::default()), "/admin/logs");
     }

@@ -1,6 +1,19 @@
 //! Where a call came in, as people call it. The log has a word for each surface; one that is newer than this page stands as
 //! it is.
 
+/// The log's words, the most used first.
+pub const ALL: [&str; 9] = [
+    "chat",
+    "responses",
+    "messages",
+    "generate_content",
+    "completions",
+    "embeddings",
+    "count_tokens",
+    "gemini_count_tokens",
+    "pass_through",
+];
+
 /// For a table's cell.
 pub fn name(surface: &str) -> &str {
     match surface {
@@ -20,6 +33,7 @@ pub fn title(surface: &str) -> &str {
         "responses" => "Responses (OpenAI)",
         "messages" => "Messages (Anthropic)",
         "generate_content" => "generateContent (Gemini)",
+        "pass_through" => "Passed on as it was",
         other => name(other),
     }
 }

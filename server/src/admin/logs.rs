@@ -3,7 +3,9 @@
 use super::Services;
 use crate::http::Refusal;
 use switchyard_api::{Attempt, LogDetail, LogPage, LogQuery, LogRow, LogSummary, Note, Timestamp, Verdict};
+use switchyard_engine::PASSED_ON;
 use switchyard_engine::record::{AttemptRecord, Outcome, VerdictState};
+use switchyard_providers::Surface;
 use switchyard_store::{KeyFilter, LogFilter, OutcomeFilter, Page, Stage, StoredRequest};
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -104,6 +106,7 @@ pub(crate) fn query(text: &str) -> Result<LogQuery, Refusal> {
             "since" => query.since = Some(time()?),
             "until" => query.until = Some(time()?),
             "stage" => query.stage = Some(value),
+            "surface" => query.surface = Some(value),
             "model" => query.model = Some(value),
             "provider" => query.provider = Some(value),
             "target" => query.target = Some(value),
@@ -112,8 +115,8 @@ pub(crate) fn query(text: &str) -> Result<LogQuery, Refusal> {
             "outcome" => query.outcome = Some(value),
             "q" => query.q = Some(value),
             unknown => {
-                let known = "limit, offset, before, stage, model, provider, target, route, api_key_id, outcome, since, \
-                             until, q";
+                let known = "limit, offset, before, stage, surface, model, provider, target, route, api_key_id, \
+                             outcome, since, until, q";
                 return Err(wrong(unknown, &format!("is not a filter; there are {known}")));
             }
         }
@@ -138,7 +141,16 @@ fn filter(query: &LogQuery) -> Result<LogFilter, Refusal> {
         }
     };
     let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let surface = said(&query.surface);
+    if let Some(word) = &surface {
+        let all = Surface::ALL.map(Surface::as_str).into_iter().chain([PASSED_ON]);
+        let all: Vec<&str> = all.collect();
+        if !all.contains(&word.as_str()) {
+            return Err(wrong("surface", &format!("must be one of {}", all.join(", "))));
+        }
+    }
     Ok(LogFilter {
+        surface,
         model: said(&query.model),
         provider: said(&query.provider),
         target: said(&query.target),

@@ -12,17 +12,25 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, header};
 use std::time::Instant;
+use switchyard_core::error::{Error, Kind};
 use switchyard_engine::{Foreign, Passed, Request as Call};
 use switchyard_providers::Surface;
 
 /// The methods that are passed on. One that sends a request back as it came would show the gateway's credential.
-const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+const METHODS: [Method; 6] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+];
 
 pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> Response {
     let dialect = dialect_at(request.uri().path());
     if !METHODS.contains(request.method()) {
         let mut response = fallback::not_possible(request.method(), request.uri().path()).in_dialect(dialect);
-        let allowed = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
+        let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
         response.headers_mut().insert(header::ALLOW, allowed);
         return response;
     }
@@ -44,7 +52,7 @@ pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> 
     let read = read_body(&parts.headers, body, state.engine.max_request_bytes()).await;
     let path = below_v1(&parts.uri);
     let (body, refused) = match read {
-        Ok(body) => (body, None),
+        Ok(body) => (body, not_on_the_list(&state, &parts.uri)),
         Err(error) => (bytes::Bytes::new(), Some(error)),
     };
     let request = Call {
@@ -60,12 +68,13 @@ pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> 
         thread: None,
     };
     let result = match refused {
-        Some(error) => Err(state.engine.refuse(&request, error)),
+        Some(error) => Err(state.engine.refuse_foreign(&request, error)),
         None => {
             let foreign = Foreign {
                 request,
                 method: parts.method,
                 path,
+                spoken: false,
             };
             state.engine.pass_on(foreign).await
         }
@@ -74,6 +83,17 @@ pub(super) async fn pass_on(State(state): State<AppState>, request: Request) -> 
         Ok(passed) => respond(passed),
         Err(failure) => failed(&failure, dialect),
     }
+}
+
+fn not_on_the_list(state: &AppState, uri: &http::Uri) -> Option<Error> {
+    let path = uri.path();
+    (!state.engine.snapshot().passes_on(path)).then(|| {
+        let message = format!(
+            "{path} is nothing that the gateway does itself, and its configuration does not let it pass to a provider: whoever \
+             runs it can list the path under `pass_through`"
+        );
+        Error::new(Kind::NotAllowed, message).told_as(403, "permission_error", "path_not_allowed")
+    })
 }
 
 /// The path below `/v1` and its query, without a key that stands there.

@@ -23,7 +23,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -31,16 +31,19 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::scope::Scope;
 use switchyard_engine::ports::Clock;
-use switchyard_engine::{Answer, Body, Failure, Foreign, NativeOnly, Passed, Piece, Request as Call, Thread};
+use switchyard_engine::{
+    Answer, Body, Failure, Foreign, LARGE, NativeOnly, Passed, Piece, Request as Call, Thread, aside,
+};
 use switchyard_providers::responses::{Item, items, merge, references, resolve, response_of_item};
 use switchyard_providers::{Dialect, Origin, Surface, sse};
 use switchyard_store::{Conversation, LongestConversation, ResponseRow, Store, StoreError, Turn, Whose};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 /// No answer waits longer to be kept.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -52,13 +55,12 @@ const LONGEST: LongestConversation = LongestConversation {
     turns: 200,
     bytes: 16 << 20,
 };
-/// What is more than this is read where that may take a while.
-const LARGE: usize = 256 << 10;
 /// Longest answer about an answer that is taken from an upstream.
 const LONGEST_ANSWER: usize = 50 << 20;
 
 /// Ids of credentials that begin like this are the master key's.
 const MASTER: &str = "master-key:";
+const PROVIDER: HeaderName = HeaderName::from_static("x-provider");
 const PREVIOUS: &str = "previous_response_id";
 const NOT_FOUND: &str = "previous_response_not_found";
 
@@ -108,22 +110,25 @@ impl Kept {
         tracing::error!(response.id = id, why, "an answer could not be kept for its caller");
     }
 
-    /// Carries a question over to the runtime that may ask it.
+    /// Carries a question over to the runtime that may ask it, and waits for the answer no longer than the request may take.
     async fn ask<T: Send + 'static>(
         &self,
+        until: Option<Instant>,
         question: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let answer = self.0.control.spawn(question).await;
+        let answer = self.0.control.spawn(question);
+        let answer = match until {
+            None => answer.await,
+            Some(until) => tokio::time::timeout_at(until, answer).await.map_err(|_| late())?,
+        };
         answer.map_err(|_| Refusal::internal())?.map_err(Refusal::from)
     }
 
-    async fn response(&self, id: &str, principal: &Principal) -> Result<ResponseRow, Refusal> {
+    async fn response(&self, id: &str, principal: &Principal, until: Option<Instant>) -> Result<ResponseRow, Refusal> {
         let (inner, id, owner) = (Arc::clone(&self.0), id.to_owned(), Owner::of(principal));
         let unknown = not_found(&id);
-        let found = self
-            .ask(async move { inner.store.response(&id, owner.whose(), inner.clock.now_ms()).await })
-            .await?;
-        found.ok_or(unknown)
+        let question = async move { inner.store.response(&id, owner.whose(), inner.clock.now_ms()).await };
+        self.ask(until, question).await?.ok_or(unknown)
     }
 
     /// What was said until the end of an answer, and a call with it in front, if one is given.
@@ -133,23 +138,28 @@ impl Kept {
         owner: &Owner,
         longest: LongestConversation,
         body: Option<Bytes>,
+        until: Option<Instant>,
     ) -> Result<(Conversation, Option<Result<Bytes, Error>>), Refusal> {
         let (inner, id, owner) = (Arc::clone(&self.0), id.to_owned(), owner.clone());
-        self.ask(async move {
+        let question = async move {
             let now_ms = inner.clock.now_ms();
-            let found = inner.store.conversation(&id, owner.whose(), now_ms, longest).await?;
-            let merged = match (&found, body) {
+            let mut found = inner.store.conversation(&id, owner.whose(), now_ms, longest).await?;
+            let merged = match (&mut found, body) {
                 (
                     Conversation::Found {
                         turns, missing: None, ..
                     },
                     Some(body),
-                ) => Some(said(turns, true).and_then(|said| merge(&body, &said))),
+                ) => {
+                    let turns = std::mem::take(turns);
+                    let bytes = body.len() + length(&turns);
+                    Some(aside(bytes, move || merge(&body, &said(&turns, true)?)).await)
+                }
                 _ => None,
             };
             Ok((found, merged))
-        })
-        .await
+        };
+        self.ask(until, question).await
     }
 }
 
@@ -185,6 +195,26 @@ fn not_found(id: &str) -> Refusal {
         "resource_not_found",
         message,
     )
+}
+
+fn late() -> Refusal {
+    let message = "the gateway's request_timeout passed before its database had answered";
+    Refusal::from(&Error::new(Kind::Deadline, message))
+}
+
+/// That what a call goes on from cannot be had.
+fn out_of_reach(what: &str, refusal: &Refusal) -> Error {
+    let kind = if refusal.status == StatusCode::GATEWAY_TIMEOUT {
+        Kind::Deadline
+    } else {
+        Kind::Internal
+    };
+    let error = Error::new(kind, format!("{what} cannot be looked up: {}", refusal.message));
+    error.told_as(refusal.status.as_u16(), refusal.kind, refusal.code)
+}
+
+fn length(turns: &[Turn]) -> usize {
+    turns.iter().map(|turn| turn.input.len() + turn.output.len()).sum()
 }
 
 /// The items of these turns; without those of the last one's answer, if that is what they are asked for.
@@ -263,14 +293,32 @@ pub(super) struct Begun {
     at_ms: i64,
 }
 
-/// Finds out what a call goes on from.
-pub(super) async fn begin(state: &AppState, principal: &Principal, body: &Bytes) -> Result<Begun, Error> {
-    let (kept, owner) = (state.kept.clone(), Owner::of(principal));
-    let asked = Asked::read(body)?;
+/// Takes a call in: with the items themselves in the place of references to them, and what it goes on from. Its time runs
+/// meanwhile.
+pub(super) async fn enter(state: &AppState, principal: &Principal, body: Bytes) -> Result<(Bytes, Begun), Error> {
+    let since = Instant::now();
+    let until = state.engine.deadline(since);
+    let body = resolved(&state.kept, principal, body, until).await?;
     let mut thread = Thread::named(fresh());
+    thread.since = Some(since);
+    let begun = begin(&state.kept, principal, &body, thread, until).await?;
+    Ok((body, begun))
+}
+
+/// Finds out what a call goes on from.
+async fn begin(
+    kept: &Kept,
+    principal: &Principal,
+    body: &Bytes,
+    mut thread: Thread,
+    until: Option<Instant>,
+) -> Result<Begun, Error> {
+    let (kept, owner) = (kept.clone(), Owner::of(principal));
+    let read = body.clone();
+    let asked = aside(body.len(), move || Asked::read(&read)).await?;
     let previous = asked.previous()?;
     if let Some(id) = previous {
-        go_on(&kept, &owner, id, body, &mut thread).await?;
+        go_on(&kept, &owner, id, body, &mut thread, until).await?;
     }
     if asked.conversation().is_some() {
         let message = "`conversation` names what only the vendor keeps, and the targets for this model speak other dialects; \
@@ -300,13 +348,18 @@ pub(super) async fn begin(state: &AppState, principal: &Principal, body: &Bytes)
     })
 }
 
-async fn go_on(kept: &Kept, owner: &Owner, id: &str, body: &Bytes, thread: &mut Thread) -> Result<(), Error> {
-    let unreachable = |refusal: Refusal| {
-        let message = format!("`{PREVIOUS}` cannot be looked up: {}", refusal.message);
-        Error::new(Kind::Internal, message).told_as(refusal.status.as_u16(), refusal.kind, refusal.code)
-    };
-    let asked = kept.conversation(id, owner, LONGEST, Some(body.clone()));
-    let (found, merged) = asked.await.map_err(unreachable)?;
+async fn go_on(
+    kept: &Kept,
+    owner: &Owner,
+    id: &str,
+    body: &Bytes,
+    thread: &mut Thread,
+    until: Option<Instant>,
+) -> Result<(), Error> {
+    let asked = kept.conversation(id, owner, LONGEST, Some(body.clone()), until);
+    let (found, merged) = asked
+        .await
+        .map_err(|refusal| out_of_reach("what `previous_response_id` names", &refusal))?;
     let remedy = "send the conversation so far as `input` instead";
     let gone = |id: &str| {
         let message = format!("Previous response with id '{id}' not found; {remedy}.");
@@ -359,18 +412,13 @@ fn may_refer(body: &[u8]) -> bool {
 
 /// A call with the items themselves in the place of references to those of earlier answers that are kept here. A vendor's own
 /// stay: it knows them.
-pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Bytes) -> Result<Bytes, Error> {
-    if !may_refer(&body) {
+async fn resolved(kept: &Kept, principal: &Principal, body: Bytes, until: Option<Instant>) -> Result<Bytes, Error> {
+    let read = body.clone();
+    let answers = aside(body.len(), move || answers_referred_to(&read)).await?;
+    if answers.is_empty() {
         return Ok(body);
     }
-    let mut answers: Vec<String> = references(&body)?
-        .iter()
-        .filter_map(|id| response_of_item(id))
-        .collect();
-    answers.sort_unstable();
-    answers.dedup();
-    answers.truncate(LONGEST.turns as usize);
-    let (mut known, mut bytes) = (HashMap::new(), 0);
+    let (mut outputs, mut bytes) = (Vec::new(), 0);
     for id in answers {
         if bytes > LONGEST.bytes {
             let message = format!(
@@ -379,27 +427,41 @@ pub(super) async fn resolved(state: &AppState, principal: &Principal, body: Byte
             );
             return Err(Error::new(Kind::InvalidRequest, message).with_param("input"));
         }
-        let row = match state.kept.response(&id, principal).await {
-            Ok(row) => row,
+        match kept.response(&id, principal, until).await {
+            Ok(row) => {
+                bytes += row.output.len() as u64;
+                outputs.push(row.output);
+            }
             // It says itself that it is not there: the reference stays, and whoever reads it names it.
-            Err(refusal) if refusal.status == StatusCode::NOT_FOUND => continue,
-            Err(refusal) => {
-                let message = format!(
-                    "`input` refers to an answer that cannot be looked up: {}",
-                    refusal.message
-                );
-                let error = Error::new(Kind::Internal, message);
-                return Err(error.told_as(refusal.status.as_u16(), refusal.kind, refusal.code));
-            }
-        };
-        bytes += row.output.len() as u64;
-        for item in serde_json::from_str::<Vec<Item>>(&row.output).unwrap_or_default() {
-            if let Some(id) = item.get("id").and_then(Value::as_str) {
-                known.insert(id.to_owned(), item);
-            }
+            Err(refusal) if refusal.status == StatusCode::NOT_FOUND => {}
+            Err(refusal) => return Err(out_of_reach("an answer that `input` refers to", &refusal)),
         }
     }
-    resolve(&body, &known)
+    let all = outputs.iter().map(String::len).sum::<usize>() + body.len();
+    aside(all, move || {
+        let mut known = HashMap::new();
+        for output in outputs {
+            for item in serde_json::from_str::<Vec<Item>>(&output).unwrap_or_default() {
+                if let Some(id) = item.get("id").and_then(Value::as_str) {
+                    known.insert(id.to_owned(), item);
+                }
+            }
+        }
+        resolve(&body, &known)
+    })
+    .await
+}
+
+/// The answers of ours of which a call names items, each once.
+fn answers_referred_to(body: &Bytes) -> Result<Vec<String>, Error> {
+    if !may_refer(body) {
+        return Ok(Vec::new());
+    }
+    let mut answers: Vec<String> = references(body)?.iter().filter_map(|id| response_of_item(id)).collect();
+    answers.sort_unstable();
+    answers.dedup();
+    answers.truncate(LONGEST.turns as usize);
+    Ok(answers)
 }
 
 impl Begun {
@@ -435,10 +497,17 @@ impl Begun {
 
     /// Keeps the answer that is in one of these frames, if it is.
     async fn settle_frames(&self, frames: Bytes) -> Bytes {
-        let Some(last) = Last::find(&frames) else { return frames };
-        let whole = Bytes::from(serde_json::to_vec(&last.response()).unwrap_or_default());
+        let (bytes, read) = (frames.len(), frames.clone());
+        let found = aside(bytes, move || {
+            let last = Last::find(&read)?;
+            let whole = Bytes::from(serde_json::to_vec(&last.response()).unwrap_or_default());
+            Some((last, whole))
+        });
+        let Some((last, whole)) = found.await else {
+            return frames;
+        };
         match self.settle(whole).await {
-            Some(settled) => last.replaced(&frames, &settled).unwrap_or(frames),
+            Some(settled) => aside(bytes, move || last.replaced(&frames, &settled).unwrap_or(frames)).await,
             None => frames,
         }
     }
@@ -462,18 +531,11 @@ impl Begun {
             return None;
         };
         let kept = self.kept.clone();
-        let large = answer.len() + settling.body.as_ref().map_or(0, Bytes::len) > LARGE;
+        let bytes = answer.len() + settling.body.as_ref().map_or(0, Bytes::len);
         let (ready, mut settled) = tokio::sync::oneshot::channel();
         let work = self.kept.0.control.spawn(async move {
             let _slot = slot;
-            let made = if large {
-                tokio::task::spawn_blocking(move || settling.make(&answer)).await
-            } else {
-                Ok(settling.make(&answer))
-            };
-            let Ok(Made { row, instead }) = made else {
-                return kept.lose("", "it cannot be read");
-            };
+            let Made { row, instead } = aside(bytes, move || settling.make(&answer)).await;
             // It is of use even if it comes to nothing with the row.
             let _ = ready.send(instead);
             match row {
@@ -495,6 +557,47 @@ impl Begun {
         }
         settled.try_recv().ok().flatten()
     }
+}
+
+/// Where a stream is in its count of events.
+#[derive(Default)]
+pub(super) struct Count {
+    /// The last frames that had numbers. They are looked into when a number is needed, which is seldom.
+    last: Option<Bytes>,
+}
+
+impl Count {
+    /// The number of this piece, if it is one that the gateway makes itself.
+    pub(super) fn next(&mut self, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Frames(frames) => {
+                if memmem::find(frames, b"\"sequence_number\"").is_some() {
+                    self.last = Some(frames.clone());
+                }
+                0
+            }
+            Piece::Heartbeat => 0,
+            Piece::Failed(_) => self.last.as_ref().and_then(last_number).map_or(0, |last| last + 1),
+        }
+    }
+}
+
+fn last_number(frames: &Bytes) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        sequence_number: u64,
+    }
+    let mut framer = sse::Framer::default();
+    let block = framer.push(frames.clone()).ok()?;
+    let rest = framer.finish();
+    let number = |block: &sse::Block, frame: &sse::Frame| {
+        let data = sse::data(block.bytes.get(frame.range.clone())?)?;
+        let numbered: Numbered = serde_json::from_slice(&data).ok()?;
+        Some(numbered.sequence_number)
+    };
+    [rest, block]
+        .iter()
+        .find_map(|block| block.frames.iter().rev().find_map(|frame| number(block, frame)))
 }
 
 const ENDS: [&str; 2] = ["response.completed", "response.incomplete"];
@@ -634,12 +737,15 @@ impl Settling {
 struct About {
     principal: Principal,
     request_id: Arc<str>,
+    /// How long the database may take.
+    until: Option<Instant>,
 }
 
 impl About {
-    fn of(request: &Request) -> Self {
+    fn of(state: &AppState, request: &Request) -> Self {
         let extensions = request.extensions();
         Self {
+            until: state.engine.deadline(Instant::now()),
             principal: extensions.get::<Principal>().cloned().unwrap_or_else(Principal::nobody),
             request_id: extensions
                 .get::<RequestId>()
@@ -651,11 +757,11 @@ impl About {
     async fn ask(&self, state: &AppState, row: &ResponseRow, method: Method, path: &str) -> Result<Passed, Failure> {
         let mut headers = HeaderMap::new();
         if let Some(target) = row.target.as_deref().and_then(|name| HeaderValue::from_str(name).ok()) {
-            headers.insert("x-provider", target);
+            headers.insert(PROVIDER, target);
         }
         let request = Call {
             id: Arc::clone(&self.request_id),
-            arrived: Instant::now(),
+            arrived: std::time::Instant::now(),
             arrived_at_ms: state.services.clock.now_ms(),
             upload: Duration::ZERO,
             caller: self.principal.caller(),
@@ -669,6 +775,7 @@ impl About {
             request,
             method,
             path: format!("/responses/{path}"),
+            spoken: false,
         };
         state.engine.pass_on(foreign).await
     }
@@ -706,7 +813,7 @@ impl About {
         let id = row.id.clone();
         match state
             .kept
-            .ask(async move { inner.store.keep_response(&row).await })
+            .ask(self.until, async move { inner.store.keep_response(&row).await })
             .await
         {
             Ok(_) => {}
@@ -744,19 +851,20 @@ pub(super) async fn get(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let about = About::of(&request);
+    let about = About::of(&state, &request);
     let query = query.unwrap_or_default();
     if form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "stream" && value == "true") {
         let message = "an answer that is kept is given whole; leave `stream` out";
         return Err(Refusal::invalid("unsupported_parameter", message).with_param("stream"));
     }
-    let row = state.kept.response(&id, &about.principal).await?;
-    let response = whole(&row)?;
+    let row = state.kept.response(&id, &about.principal, about.until).await?;
+    let bytes = row.response.len() + row.output.len();
+    let (row, response) = aside(bytes, move || whole(&row).map(|response| (row, response))).await?;
     if is_under_way(&row, &response) {
         let path = row.id.clone();
         return Ok(about.renew(&state, row, Method::GET, &path).await);
     }
-    Ok(Json(Value::Object(response)).into_response())
+    Ok(aside(bytes, move || Json(Value::Object(response)).into_response()).await)
 }
 
 pub(super) async fn delete(
@@ -764,9 +872,9 @@ pub(super) async fn delete(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let about = About::of(&request);
+    let about = About::of(&state, &request);
     about.principal.must(Scope::Invoke)?;
-    let row = state.kept.response(&id, &about.principal).await?;
+    let row = state.kept.response(&id, &about.principal, about.until).await?;
     if row.is_native && row.target.is_some() {
         // There first: what is left there when it is gone here, nobody could delete any more.
         match about.ask(&state, &row, Method::DELETE, &row.id).await {
@@ -788,7 +896,7 @@ pub(super) async fn delete(
         let now_ms = inner.clock.now_ms();
         inner.store.delete_response(&wanted, owner.whose(), now_ms).await
     };
-    if !state.kept.ask(question).await? {
+    if !state.kept.ask(about.until, question).await? {
         return Err(not_found(&id));
     }
     Ok(Json(json!({ "id": id, "object": "response.deleted", "deleted": true })).into_response())
@@ -799,9 +907,9 @@ pub(super) async fn cancel(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let about = About::of(&request);
+    let about = About::of(&state, &request);
     about.principal.must(Scope::Invoke)?;
-    let row = state.kept.response(&id, &about.principal).await?;
+    let row = state.kept.response(&id, &about.principal, about.until).await?;
     let response = whole(&row)?;
     if !is_in_background(&response) {
         return Err(Refusal::invalid(
@@ -903,10 +1011,10 @@ pub(super) async fn input_items(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let about = About::of(&request);
+    let about = About::of(&state, &request);
     let query = query.unwrap_or_default();
     let listing = Listing::read(&query)?;
-    let row = state.kept.response(&id, &about.principal).await?;
+    let row = state.kept.response(&id, &about.principal, about.until).await?;
     // One that was still taken may be the one that makes it too long to be carried on.
     let longest = LongestConversation {
         turns: LONGEST.turns + 1,
@@ -914,7 +1022,7 @@ pub(super) async fn input_items(
     };
     let (found, _) = state
         .kept
-        .conversation(&id, &Owner::of(&about.principal), longest, None)
+        .conversation(&id, &Owner::of(&about.principal), longest, None, about.until)
         .await?;
     let Conversation::Found { turns, missing, .. } = found else {
         return Err(not_found(&id));
@@ -926,29 +1034,88 @@ pub(super) async fn input_items(
             Err(failure) => failed(&failure, Dialect::OpenAi),
         });
     }
-    let items = said(&turns, false).map_err(|error| Refusal::from(&error))?;
-    listing.page(items).map(|page| Json(page).into_response())
+    aside(length(&turns), move || {
+        let items = said(&turns, false).map_err(|error| Refusal::from(&error))?;
+        listing.page(items).map(|page| Json(page).into_response())
+    })
+    .await
 }
 
 /// How many tokens a call would have, about.
 pub(super) async fn input_tokens(State(state): State<AppState>, request: Request) -> Result<Response, Refusal> {
-    let about = About::of(&request);
+    let about = About::of(&state, &request);
     about.principal.must(Scope::Invoke)?;
     let (parts, body) = request.into_parts();
     let most = state.engine.max_request_bytes();
     let counted = async {
         let body = read_body(&parts.headers, body, most).await?;
-        let begun = begin(&state, &about.principal, &body).await?;
+        let (body, begun) = enter(&state, &about.principal, body).await?;
         if let Some(only) = &begun.thread.native_only {
             return Err(only.error.clone());
         }
         let body = begun.thread.merged.clone().unwrap_or(body);
-        let call = switchyard_providers::Call::read(Surface::Responses, body, None, Origin::default())?;
-        Ok(call.estimate_tokens())
+        aside(body.len(), move || {
+            let call = switchyard_providers::Call::read(Surface::Responses, body, None, Origin::default())?;
+            Ok(call.estimate_tokens())
+        })
+        .await
     };
     let tokens = counted.await.map_err(|error: Error| Refusal::from(&error))?;
     let answer = json!({ "object": "response.input_tokens", "input_tokens": tokens });
     Ok(Json(answer).into_response())
+}
+
+/// A conversation made shorter, which only a vendor can do: what comes of it is sealed. So it goes to a target that has Responses
+/// itself, and to the one that made the earlier answer if the call goes on from one.
+pub(super) async fn compact(State(state): State<AppState>, request: Request) -> Response {
+    let about = About::of(&state, &request);
+    if let Err(refusal) = about.principal.must(Scope::Invoke) {
+        return refusal.into_response();
+    }
+    let (arrived, arrived_at_ms) = (std::time::Instant::now(), state.services.clock.now_ms());
+    let (parts, body) = request.into_parts();
+    let most = state.engine.max_request_bytes();
+    let read = read_body(&parts.headers, body, most).await;
+    let upload = arrived.elapsed();
+    let entered = match read {
+        Ok(body) => enter(&state, &about.principal, body).await,
+        Err(error) => Err(error),
+    };
+    let mut call = Call {
+        id: Arc::clone(&about.request_id),
+        arrived,
+        arrived_at_ms,
+        upload,
+        caller: about.principal.caller(),
+        surface: Surface::Responses,
+        path: None,
+        headers: parts.headers,
+        body: Bytes::new(),
+        thread: None,
+    };
+    let (body, begun) = match entered {
+        Ok(entered) => entered,
+        Err(error) => return failed(&state.engine.refuse_foreign(&call, error), Dialect::OpenAi),
+    };
+    let maker = begun.thread.target.as_deref();
+    if let Some(maker) = maker.filter(|maker| state.engine.snapshot().has_target(maker))
+        && !call.headers.contains_key(PROVIDER)
+        && let Ok(maker) = HeaderValue::from_str(maker)
+    {
+        call.headers.insert(PROVIDER, maker);
+    }
+    call.body = begun.thread.merged.clone().unwrap_or(body);
+    call.thread = Some(begun.thread());
+    let foreign = Foreign {
+        request: call,
+        method: Method::POST,
+        path: "/responses/compact".to_owned(),
+        spoken: true,
+    };
+    match state.engine.pass_on(foreign).await {
+        Ok(passed) => foreign::respond(passed),
+        Err(failure) => failed(&failure, Dialect::OpenAi),
+    }
 }
 
 /// Whether a path is one of these, however it is written. A vendor takes all of the gateway's callers for one,

@@ -2,14 +2,14 @@
 
 use super::{Door, responses};
 use crate::auth::admit;
-use crate::http::error::{attribute, failed, last_frame, time};
+use crate::http::error::{attribute, failed, last_frame, stray_document, time};
 use crate::http::fallback;
 use crate::http::front::Visit;
 use crate::state::AppState;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -57,14 +57,8 @@ pub(crate) async fn call(state: &AppState, door: Door, visit: Visit, request: ht
     };
     let mut begun = None;
     if surface == Surface::Responses && refused.is_none() {
-        match responses::resolved(state, &principal, body.clone()).await {
-            Ok(resolved) => body = resolved,
-            Err(error) => refused = Some(error),
-        }
-    }
-    if surface == Surface::Responses && refused.is_none() {
-        match Box::pin(responses::begin(state, &principal, &body)).await {
-            Ok(found) => begun = Some(found),
+        match Box::pin(responses::enter(state, &principal, body.clone())).await {
+            Ok((resolved, found)) => (body, begun) = (resolved, Some(found)),
             Err(error) => refused = Some(error),
         }
     }
@@ -197,10 +191,7 @@ where
 fn respond(answer: Answer, surface: Surface) -> Response {
     let (body, content_type, streaming) = match answer.body {
         Answered::Whole(bytes) => (Body::from(bytes), "application/json", false),
-        Answered::Stream(pieces) => {
-            let frames = pieces.map(move |piece| Ok::<_, std::convert::Infallible>(on_the_wire(piece, surface)));
-            (Body::from_stream(frames), "text/event-stream; charset=utf-8", true)
-        }
+        Answered::Stream(pieces) => (frames(pieces, surface), "text/event-stream; charset=utf-8", true),
     };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -223,7 +214,32 @@ fn respond(answer: Answer, surface: Surface) -> Response {
     response
 }
 
-fn on_the_wire(piece: Piece, surface: Surface) -> Bytes {
+fn frames(pieces: BoxStream<'static, Piece>, surface: Surface) -> Body {
+    let sent = Ok::<Bytes, std::convert::Infallible>;
+    if surface.dialect() == Dialect::Gemini {
+        return Body::from_stream(pieces.flat_map(move |piece| {
+            let stray = match &piece {
+                Piece::Failed(error) => Some(stray_document(error)),
+                _ => None,
+            };
+            // Two pieces: clients look for it at the beginning of what arrives.
+            stream::iter(
+                [Some(on_the_wire(piece, surface, 0)), stray]
+                    .into_iter()
+                    .flatten()
+                    .map(sent),
+            )
+        }));
+    }
+    let mut count = (surface == Surface::Responses).then(responses::Count::default);
+    Body::from_stream(pieces.map(move |piece| {
+        let number = count.as_mut().map_or(0, |count| count.next(&piece));
+        sent(on_the_wire(piece, surface, number))
+    }))
+}
+
+/// `number`: of an event that is made here.
+fn on_the_wire(piece: Piece, surface: Surface, number: u64) -> Bytes {
     match piece {
         Piece::Frames(bytes) => bytes,
         Piece::Heartbeat => Bytes::from_static(match surface.dialect() {
@@ -232,6 +248,6 @@ fn on_the_wire(piece: Piece, surface: Surface) -> Bytes {
             // Its clients take every line that is not empty for an answer.
             Dialect::Gemini => b"\n",
         }),
-        Piece::Failed(error) => last_frame(&error, surface),
+        Piece::Failed(error) => last_frame(&error, surface, number),
     }
 }

@@ -188,8 +188,9 @@ pub(crate) fn failed(failure: &Failure, dialect: Dialect) -> Response {
     response
 }
 
-/// The same as a stream's last word, with the end that clients wait for where their dialect has one.
-pub(crate) fn last_frame(error: &Error, surface: Surface) -> Bytes {
+/// The same as a stream's last word, with the end that clients wait for where their dialect has one. `number` is the event's,
+/// in a dialect that counts them.
+pub(crate) fn last_frame(error: &Error, surface: Surface, number: u64) -> Bytes {
     let body = body_of(error, surface.dialect());
     Bytes::from(match surface {
         Surface::Responses => {
@@ -199,6 +200,7 @@ pub(crate) fn last_frame(error: &Error, surface: Surface) -> Bytes {
                 "code": face.code,
                 "message": error.message,
                 "param": error.param,
+                "sequence_number": number,
                 // Its clients fail at the sight of this one.
                 "error": body["error"],
             });
@@ -210,6 +212,13 @@ pub(crate) fn last_frame(error: &Error, surface: Surface) -> Bytes {
             Dialect::Gemini => format!("data: {body}\n\n"),
         },
     })
+}
+
+/// What follows the last frame of a stream of Gemini's. Google breaks a stream off with a document that is no event, and it is by
+/// that that its clients for JavaScript and Go know a failure: an event with an `error` in it they take for an answer without
+/// candidates. It has no blank line behind it: a client that misses it is left with a rest that it complains of.
+pub(crate) fn stray_document(error: &Error) -> Bytes {
+    Bytes::from(body_of(error, Dialect::Gemini).to_string())
 }
 
 fn body_of(error: &Error, dialect: Dialect) -> Value {

@@ -21,6 +21,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde::Deserialize;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -47,8 +48,9 @@ const LONGEST_ANSWER: usize = 64 << 10;
 
 pub(crate) struct GoogleAccounts {
     clock: Arc<dyn Clock>,
-    /// Those in use, by what they were made of: another configuration goes on with the token that is there.
-    living: Mutex<Vec<(String, Weak<Source>)>>,
+    /// Those in use, by the hash of the credential that they were made of: another configuration goes on with the token that is
+    /// there, unless the credential has changed.
+    living: Mutex<Vec<([u8; 32], Weak<Source>)>>,
 }
 
 impl GoogleAccounts {
@@ -67,26 +69,75 @@ impl GoogleTokens for GoogleAccounts {
         env: &dyn Env,
         transport: &Arc<dyn Transport>,
     ) -> Result<Arc<dyn Tokens>, String> {
-        let named = account.map_or_else(String::new, |account| account.expose().to_owned());
+        let found = match account {
+            Some(json) => Found {
+                whence: "VERTEX_AI_SERVICE_ACCOUNT_JSON".to_owned(),
+                json: Some(json.clone()),
+            },
+            None => Found::of_machine(env)?,
+        };
+        let hash = found.hash();
         let mut living = self.living.lock().unwrap_or_else(PoisonError::into_inner);
         living.retain(|(_, source)| source.strong_count() > 0);
-        let known = living.iter().find(|(account, _)| *account == named);
+        let known = living.iter().find(|(known, _)| *known == hash);
         if let Some(source) = known.and_then(|(_, source)| source.upgrade()) {
             return Ok(source);
         }
-        let account = match account {
-            Some(json) => Account::read("VERTEX_AI_SERVICE_ACCOUNT_JSON", json.expose())?,
-            None => Account::of_machine(env)?,
-        };
         let source = Arc::new(Source {
-            account,
+            account: found.account()?,
             transport: Arc::clone(transport),
             clock: Arc::clone(&self.clock),
             held: ArcSwap::from_pointee(Held::Nothing("it is being fetched for the first time".to_owned())),
         });
         tokio::spawn(keep_fresh(Arc::downgrade(&source)));
-        living.push((named, Arc::downgrade(&source)));
+        living.push((hash, Arc::downgrade(&source)));
         Ok(source)
+    }
+}
+
+/// A credential as it was found. A file is read anew each time: its key may have been changed under the same name.
+struct Found {
+    whence: String,
+    /// None: the machine itself is asked.
+    json: Option<Secret>,
+}
+
+impl Found {
+    fn of_machine(env: &dyn Env) -> Result<Self, String> {
+        let machine = || Self {
+            whence: "the machine's own account".to_owned(),
+            json: None,
+        };
+        let named = env
+            .get("GOOGLE_APPLICATION_CREDENTIALS")
+            .filter(|path| !path.trim().is_empty());
+        let (path, must_be) = match (named, env.get("HOME")) {
+            (Some(path), _) => (PathBuf::from(path), true),
+            (None, Some(home)) => {
+                let below = ".config/gcloud/application_default_credentials.json";
+                (Path::new(&home).join(below), false)
+            }
+            (None, None) => return Ok(machine()),
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(json) => Ok(Self {
+                whence: path.display().to_string(),
+                json: Some(Secret::new(json)),
+            }),
+            Err(error) if must_be => Err(format!("{} cannot be read: {error}", path.display())),
+            Err(_) => Ok(machine()),
+        }
+    }
+
+    fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.json.as_ref().map_or("", Secret::expose)).into()
+    }
+
+    fn account(&self) -> Result<Account, String> {
+        match &self.json {
+            Some(json) => Account::read(&self.whence, json.expose()),
+            None => Ok(Account::Machine),
+        }
     }
 }
 
@@ -187,25 +238,6 @@ impl Account {
                 token_uri: token_uri(uri),
             },
         })
-    }
-
-    fn of_machine(env: &dyn Env) -> Result<Self, String> {
-        let named = env
-            .get("GOOGLE_APPLICATION_CREDENTIALS")
-            .filter(|path| !path.trim().is_empty());
-        let (path, must_be) = match (named, env.get("HOME")) {
-            (Some(path), _) => (PathBuf::from(path), true),
-            (None, Some(home)) => {
-                let below = ".config/gcloud/application_default_credentials.json";
-                (Path::new(&home).join(below), false)
-            }
-            (None, None) => return Ok(Self::Machine),
-        };
-        match std::fs::read_to_string(&path) {
-            Ok(json) => Self::read(&path.display().to_string(), &json),
-            Err(error) if must_be => Err(format!("{} cannot be read: {error}", path.display())),
-            Err(_) => Ok(Self::Machine),
-        }
     }
 
     /// The request for a token.
@@ -369,3 +401,6 @@ impl Source {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ pub const LIMIT: u32 = 50;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     pub q: Option<String>,
+    /// Where it came in.
+    pub surface: Option<String>,
     pub model: Option<String>,
     pub target: Option<String>,
     pub api_key_id: Option<String>,
@@ -37,6 +39,7 @@ impl Filter {
         };
         Self {
             q: text("q"),
+            surface: text("surface"),
             model: text("model"),
             target: text("target"),
             api_key_id: text("api_key_id"),
@@ -59,6 +62,7 @@ impl Filter {
     fn address(&self, before: Option<i64>) -> String {
         Query::default()
             .with("q", self.q.as_ref())
+            .with("surface", self.surface.as_ref())
             .with("model", self.model.as_ref())
             .with("target", self.target.as_ref())
             .with("api_key_id", self.api_key_id.as_ref())
@@ -77,6 +81,7 @@ impl Filter {
         LogQuery {
             limit: Some(LIMIT),
             before: self.before,
+            surface: self.surface.clone(),
             model: self.model.clone(),
             target: self.target.clone(),
             api_key_id: self.api_key_id.clone(),
@@ -119,9 +124,16 @@ mod tests {
 
     #[test]
     fn the_address_keeps_the_filters_when_it_turns_a_page() {
-        let filter = of(&[("q", "rate limit"), ("outcome", "failed"), ("before", "900")]);
-        assert_eq!(filter.older(400), "/requests?q=rate%20limit&outcome=failed&before=400");
-        assert_eq!(filter.newest(), "/requests?q=rate%20limit&outcome=failed");
+        let filter = of(&[
+            ("q", "rate limit"),
+            ("surface", "messages"),
+            ("outcome", "failed"),
+            ("before", "900"),
+        ]);
+        let newest = "/requests?q=rate%20limit&surface=messages&outcome=failed";
+        assert_eq!(filter.older(400), format!("{newest}&before=400"));
+        assert_eq!(filter.newest(), newest);
+        assert_eq!(filter.query(Timestamp(0)).surface.as_deref(), Some("messages"));
     }
 
     #[test]

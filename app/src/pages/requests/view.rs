@@ -8,6 +8,7 @@ use crate::{
         format,
         note::{Empty, Stale},
         scroll::Scroll,
+        surface,
         typed::typed,
     },
 };
@@ -49,6 +50,7 @@ pub fn FilterForm(filter: Memo<Filter>, keys: Vec<Key>, search: Callback<Filter>
     view! {
         <form class="filters" method="get" action="/requests" role="search" aria-label="Requests" on:submit=submit>
             <Field label="Search"><input class="input" type="search" name="q" placeholder="Request id, model, error" value=q use:typed=q/></Field>
+            <Field label="Surface"><Select name="surface" options=surfaces(filter) value=of(|f| &f.surface)/></Field>
             <Field label="Model"><input class="input" name="model" placeholder="any" value=model use:typed=model/></Field>
             <Field label="Target"><input class="input" name="target" placeholder="any" value=target use:typed=target/></Field>
             <Field label="Key"><Select name="api_key_id" options=key_options(keys, filter) value=of(|f| &f.api_key_id)/></Field>
@@ -68,6 +70,13 @@ fn key_options(keys: Vec<Key>, filter: Memo<Filter>) -> Vec<(String, String)> {
     let mut options = vec![option("", "any"), option("none", "no key")];
     options.extend(keys.into_iter().map(|key| (key.id, key.name)));
     keep(filter.get_untracked().api_key_id, options)
+}
+
+/// Where calls come in. A surface in the address that is newer than this page stays choosable.
+fn surfaces(filter: Memo<Filter>) -> Vec<(String, String)> {
+    let mut options = vec![option("", "any")];
+    options.extend(surface::ALL.map(|word| option(word, surface::title(word))));
+    keep(filter.get_untracked().surface, options)
 }
 
 fn outcomes() -> Vec<(String, String)> {

@@ -131,6 +131,8 @@ pub struct LogQuery {
     pub before: Option<i64>,
     /// `after_request` or `on_error`; `all` is the same as absent.
     pub stage: Option<String>,
+    /// Where the call came in: `chat`, `messages`, …
+    pub surface: Option<String>,
     pub model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,

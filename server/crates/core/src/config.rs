@@ -10,6 +10,7 @@
 mod compatibility;
 mod inert;
 mod issue;
+mod pass_through;
 mod providers;
 mod reader;
 mod routes;
@@ -20,6 +21,7 @@ mod tree;
 
 pub use compatibility::OnUnsupported;
 pub use issue::Issue;
+pub use pass_through::PassThrough;
 pub use providers::{Aws, BUILT_IN, Credential, ExtraSurface, Price, Provider, ProviderKind, validate_url};
 pub use routes::{DEFAULT as DEFAULT_ROUTE, Place, Project, Route, To};
 pub use strategy::{Blend, Mode, Rule, Strategy, Unpriced, Variant};
@@ -40,6 +42,8 @@ pub struct Config {
     pub request_timeout: Option<Duration>,
     /// What becomes of parameters that an upstream does not know.
     pub on_unsupported: OnUnsupported,
+    /// What is passed on of what the gateway does not understand.
+    pub pass_through: PassThrough,
     /// Every target that a route names, each once; those of the file's own list come first.
     pub targets: Vec<Target>,
     /// The first is the default: the file's own `strategy` and `targets`.
@@ -121,6 +125,7 @@ impl Config {
             max_request_bytes: DEFAULT_MAX_REQUEST_BYTES,
             request_timeout: None,
             on_unsupported: OnUnsupported::default(),
+            pass_through: PassThrough::default(),
             routes: vec![Route {
                 name: DEFAULT_ROUTE.to_owned(),
                 model: None,
@@ -159,12 +164,19 @@ fn read(mut root: Block<'_>, faults: &mut Faults, notices: &mut Notices) -> Conf
     } = routing;
     aliases.check(&routes, faults);
     let on_unsupported = compatibility::read(&mut root, faults);
+    let pass_through = pass_through::read(&mut root, faults);
+    if !projects.is_empty() && !root.is_written("pass_through") {
+        let message = "calls that are passed on run in the name of the gateway's account: a key of one project can list \
+                       and delete what another's has there, such as files; say with pass_through what is passed on";
+        notices.warn("projects", root.line_of("projects"), message);
+    }
     inert::read(&mut root, &targets, faults, notices);
     root.finish(faults);
     Config {
         max_request_bytes,
         request_timeout,
         on_unsupported,
+        pass_through,
         targets,
         routes,
         projects,

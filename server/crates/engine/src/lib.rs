@@ -10,6 +10,7 @@
 //!
 //! The engine knows no HTTP server and no database. What it needs of the world stands in [`ports`].
 
+mod aside;
 mod built_in;
 pub mod demo;
 mod explain;
@@ -27,9 +28,10 @@ mod thread;
 mod view;
 mod watch;
 
+pub use aside::{LARGE, aside};
 pub use explain::Explanation;
 pub use models::ListedModel;
-pub use pipeline::{Engine, Foreign, Passed};
+pub use pipeline::{Engine, Foreign, PASSED_ON, Passed};
 pub use request::{Answer, Attribution, Body, Caller, Failure, Piece, Request};
 pub use site::{GoogleTokens, NoGoogleTokens};
 pub use snapshot::{BuildError, Capability, Parts, Snapshot};

@@ -5,8 +5,9 @@ mod foreign;
 mod heartbeat;
 mod relay;
 
-pub use foreign::{Foreign, Passed};
+pub use foreign::{Foreign, PASSED_ON, Passed};
 
+use crate::aside::{LARGE, aside};
 use crate::explain::{Explanation, explain};
 use crate::ledger::{Ledger, Shared};
 use crate::plan::{Asked, Plan, plan};
@@ -27,8 +28,6 @@ use switchyard_core::error::Error;
 use switchyard_providers::{Call, Origin};
 use tokio::time::Instant;
 
-/// A body of more bytes is read off the core.
-const LARGE: usize = 256 << 10;
 /// Silence after which a stream's head goes out and comments keep the connection alive.
 const HEARTBEAT_AFTER: Duration = Duration::from_secs(15);
 
@@ -107,6 +106,12 @@ impl Engine {
         self.snapshot.load().max_request_bytes
     }
 
+    /// Until when a request may take that began then; `None` if nobody bounds it.
+    #[must_use]
+    pub fn deadline(&self, since: Instant) -> Option<Instant> {
+        self.snapshot.load().deadline(since)
+    }
+
     /// Puts another snapshot in place. Requests under way end on the one that they began with.
     pub fn swap(&self, snapshot: Snapshot) {
         self.snapshot.store(Arc::new(snapshot));
@@ -126,8 +131,14 @@ impl Engine {
     /// on this core.
     async fn prepare(&self, request: Request, snapshot: &Arc<Snapshot>) -> (Request, Prepared) {
         let merged = request.thread.as_ref().and_then(|thread| thread.merged.as_ref());
-        if request.body.len().max(merged.map_or(0, Bytes::len)) > LARGE {
-            return Box::pin(prepare_aside(request, Arc::clone(snapshot), Arc::clone(&self.clock))).await;
+        let bytes = request.body.len().max(merged.map_or(0, Bytes::len));
+        if bytes > LARGE {
+            let (snapshot, clock) = (Arc::clone(snapshot), Arc::clone(&self.clock));
+            let work = move || {
+                let prepared = prepare(&request, &snapshot, clock.as_ref());
+                (request, prepared)
+            };
+            return Box::pin(aside(bytes, work)).await;
         }
         let prepared = prepare(&request, snapshot, self.clock.as_ref());
         (request, prepared)
@@ -198,9 +209,8 @@ impl Engine {
         ledger.call_read(&call);
         let plan = plan.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.planned(&plan);
-        let deadline = snapshot
-            .request_timeout
-            .and_then(|bound| Instant::now().checked_add(bound));
+        let since = request.thread.as_ref().and_then(|thread| thread.since);
+        let deadline = snapshot.deadline(since.unwrap_or_else(Instant::now));
         let shared = call.stream.then(|| ledger.shared());
         let run = Box::new(Run {
             snapshot,
@@ -242,21 +252,6 @@ fn prepare(request: &Request, snapshot: &Snapshot, clock: &dyn Clock) -> Prepare
     };
     let plan = plan(snapshot, &asked, clock);
     Ok((call, plan, other))
-}
-
-async fn prepare_aside(request: Request, snapshot: Arc<Snapshot>, clock: Arc<dyn Clock>) -> (Request, Prepared) {
-    let work = move || {
-        let prepared = prepare(&request, &snapshot, clock.as_ref());
-        (request, prepared)
-    };
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        // A panic there is one here.
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => std::future::pending().await,
-        },
-    }
 }
 
 fn fail(ledger: &mut Ledger, error: Error) -> Failure {

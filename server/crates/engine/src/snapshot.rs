@@ -17,13 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use switchyard_core::catalog::{self, Vendor, Work};
 use switchyard_core::config::{
-    self, Asking, BUILT_IN, Config, OnUnsupported, Price, Project, Provider, ProviderKind, Route, To,
+    self, Asking, BUILT_IN, Config, OnUnsupported, PassThrough, Price, Project, Provider, ProviderKind, Route, To,
 };
 use switchyard_core::env::Env;
 use switchyard_core::routing::{Leg, RouteId, Router, Serves};
 use switchyard_core::secret::Secret;
 use switchyard_providers::params::WireKind;
 use switchyard_providers::{Surface, Takes, Wire};
+use tokio::time::Instant;
 
 pub struct Snapshot {
     pub(crate) router: Router,
@@ -34,6 +35,7 @@ pub struct Snapshot {
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) on_unsupported: OnUnsupported,
+    pub(crate) pass_through: PassThrough,
     /// A quota needs the prompt's tokens before a call is made.
     pub(crate) counts_tokens: bool,
     /// `GET /v1/models`, as of a moment.
@@ -144,16 +146,34 @@ impl Snapshot {
             aliases: config.aliases.clone(),
             request_timeout: config.request_timeout,
             on_unsupported: config.on_unsupported,
+            pass_through: config.pass_through.clone(),
             counts_tokens,
             listed: Listed::default(),
             max_request_bytes: config.max_request_bytes,
         })
     }
 
+    /// Until when a request may take that began then; `None` if nobody bounds it.
+    pub(crate) fn deadline(&self, since: Instant) -> Option<Instant> {
+        self.request_timeout.and_then(|bound| since.checked_add(bound))
+    }
+
     /// Every answer is simulated.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.targets.iter().all(|target| target.simulated)
+    }
+
+    /// Whether the configuration has a target of this name.
+    #[must_use]
+    pub fn has_target(&self, name: &str) -> bool {
+        self.target(name).is_some()
+    }
+
+    /// Whether a request to a path that is no surface is passed on.
+    #[must_use]
+    pub fn passes_on(&self, path: &str) -> bool {
+        self.pass_through.allows(path)
     }
 
     /// Whether the configuration has a route of this name.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use switchyard_core::error::Error;
+use tokio::time::Instant;
 
 #[derive(Debug, Default)]
 pub struct Thread {
@@ -19,6 +20,8 @@ pub struct Thread {
     pub merged: Option<Bytes>,
     /// Set where the call means something only to a vendor who speaks its dialect.
     pub native_only: Option<NativeOnly>,
+    /// When whoever keeps answers began to look for this one: from then on the request's time runs.
+    pub since: Option<Instant>,
     answered: OnceLock<Answered>,
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod inert;
+mod pass_through;
 mod providers;
 mod reference;
 mod routes;

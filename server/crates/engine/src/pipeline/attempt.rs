@@ -1,6 +1,7 @@
 //! Attempts: one call after the other, until one answers or the last failure is the answer.
 
 use super::{Run, fail, relay};
+use crate::aside::{LARGE, aside};
 use crate::ledger::{Started, clean};
 use crate::live::{Failed, Pass, now};
 use crate::plan::{Plan, Reason};
@@ -19,7 +20,7 @@ use switchyard_core::config::Asking;
 use switchyard_core::error::{Error, Kind, Retry};
 use switchyard_core::retry::{Limits, Step, decide};
 use switchyard_core::routing::Leg;
-use switchyard_providers::{End, Reply, StreamDecoder, Task, Terms};
+use switchyard_providers::{Encoded, End, Reply, StreamDecoder, Task, Terms};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// Longest whole answer that is taken from an upstream, in bytes.
@@ -91,7 +92,12 @@ impl Run {
                     let headers = HeaderMap::new();
                     return Ok(self.answer(Success::Whole { reply, headers }, &started, asking));
                 }
-                let encoded = match access.wire.encode(&self.call, &leg.model, &self.headers, &self.terms()) {
+                let encoded = if self.call.body.len() > LARGE {
+                    Box::pin(self.encode_aside(leg, credential)).await
+                } else {
+                    access.wire.encode(&self.call, &leg.model, &self.headers, &self.terms())
+                };
+                let encoded = match encoded {
                     Ok(encoded) => encoded,
                     // It was never asked: its wire cannot say this, or has no token yet. Another's may.
                     Err(error) if error.kind.retry() != Retry::Never => {
@@ -215,6 +221,26 @@ impl Run {
             return true;
         }
         false
+    }
+
+    /// Writes the call for a target where that may take a while. It keeps what was read of it on the way.
+    async fn encode_aside(&mut self, leg: &Leg, credential: usize) -> Result<Encoded, Error> {
+        let (snapshot, model, target) = (Arc::clone(&self.snapshot), Arc::clone(&leg.model), leg.target);
+        let (call, headers, terms) = (self.call.clone(), self.headers.clone(), self.terms());
+        let work = move || {
+            let link = snapshot
+                .targets
+                .get(target.0)
+                .and_then(|target| target.link.as_ref().ok());
+            let encoded = match link.and_then(|link| link.accesses.get(credential)) {
+                Some(access) => access.wire.encode(&call, &model, &headers, &terms),
+                None => Err(Error::new(Kind::Internal, "a credential is gone")),
+            };
+            (call, encoded)
+        };
+        let (call, encoded) = aside(self.call.body.len(), work).await;
+        self.call = call;
+        encoded
     }
 
     fn terms(&self) -> Terms {

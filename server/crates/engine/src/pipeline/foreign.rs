@@ -7,6 +7,7 @@
 
 use super::attempt::{broken, collect_some, come_back, next};
 use super::{Engine, fail};
+use crate::aside::aside;
 use crate::ledger::{Ledger, Started, clean};
 use crate::live::now;
 use crate::plan::{Reason, may_ask};
@@ -15,19 +16,22 @@ use crate::request::{Attribution, Failure, Request};
 use crate::snapshot::{Link, Snapshot, Target};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, empty, unfold};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde::Deserialize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use switchyard_core::config::OnUnsupported;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::redact::redact;
 use switchyard_core::routing::{Leg, RouteId, Serves, TargetId};
 use switchyard_core::usage::Usage;
+use switchyard_providers::{Call, Origin, Surface, Terms};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// The word for it in logs, metrics and pages.
-const SURFACE: &str = "pass_through";
+/// The word for it in logs, metrics and pages, where a call has its surface.
+pub const PASSED_ON: &str = "pass_through";
 const PROVIDER: HeaderName = HeaderName::from_static("x-provider");
 /// A body that is longer is not looked into for a model's name.
 const LONGEST_LOOK: usize = 1 << 20;
@@ -38,11 +42,14 @@ const MOST_DECODINGS: usize = 8;
 
 /// A request that is passed on.
 pub struct Foreign {
-    /// Its surface means nothing.
+    /// Its surface means nothing, unless it is `spoken`.
     pub request: Request,
     pub method: Method,
     /// Below `/v1`, with its slash and its query.
     pub path: String,
+    /// The body is a call of the request's surface, only the path is another. It goes to nobody who does not have that surface
+    /// himself, under the name that the model has there.
+    pub spoken: bool,
 }
 
 /// What came back, whatever its status.
@@ -58,17 +65,36 @@ pub struct Passed {
 }
 
 impl Engine {
+    /// Records a request that is not passed on.
+    pub fn refuse_foreign(&self, request: &Request, error: Error) -> Failure {
+        let (records, open) = (Arc::clone(&self.records), Arc::clone(&self.open));
+        let mut ledger = Ledger::open(request, self.snapshot(), records, open);
+        ledger.is_surface(PASSED_ON);
+        fail(&mut ledger, error)
+    }
+
     /// Passes a request on. Dropping the future, or the body it gave, cancels what runs upstream and closes the record.
     ///
     /// # Errors
     /// What the caller is to be told, with the target that was asked.
     pub async fn pass_on(&self, foreign: Foreign) -> Result<Passed, Failure> {
         let snapshot = self.snapshot();
-        let Foreign { request, method, path } = foreign;
+        let Foreign {
+            request,
+            method,
+            path,
+            spoken,
+        } = foreign;
         let (records, open) = (Arc::clone(&self.records), Arc::clone(&self.open));
         let mut ledger = Ledger::open(&request, Arc::clone(&snapshot), records, open);
-        ledger.is_surface(SURFACE);
-        let found = check_path(&path).and_then(|()| find(&snapshot, &request));
+        ledger.is_surface(PASSED_ON);
+        let call = if spoken {
+            let read = read_call(&request).await;
+            Some(read.map_err(|error| fail(&mut ledger, error))?)
+        } else {
+            None
+        };
+        let found = check_path(&path).and_then(|()| find(&snapshot, &request, call.as_ref()));
         let (id, model) = found.map_err(|error| fail(&mut ledger, error))?;
         ledger.asked_for(&model);
         let leg = Leg {
@@ -77,13 +103,20 @@ impl Engine {
             place: 0,
             model: model.into(),
         };
-        let deadline = snapshot
-            .request_timeout
-            .and_then(|bound| Instant::now().checked_add(bound));
+        let since = request.thread.as_ref().and_then(|thread| thread.since);
+        let deadline = snapshot.deadline(since.unwrap_or_else(Instant::now));
+        let is_head = method == Method::HEAD;
         let target = &snapshot.targets[id.0];
         ledger.would_ask(target, &leg);
         let answered = {
-            let asked = pin!(self.ask(&mut ledger, target, &leg, deadline, &request, method, &path));
+            let way = Way {
+                method,
+                path: &path,
+                call: call.as_ref(),
+                deadline,
+                on_unsupported: snapshot.on_unsupported,
+            };
+            let asked = pin!(self.ask(&mut ledger, target, &leg, &request, way));
             asked.await
         };
         let (started, response) = match answered {
@@ -92,46 +125,51 @@ impl Engine {
         };
         let (parts, body) = response.into_parts();
         ledger.attempt_status(parts.status.as_u16());
-        if parts.status.as_u16() < 400 {
+        let length = parts.headers.get(CONTENT_LENGTH).filter(|_| is_head).cloned();
+        let mut passed = if parts.status.as_u16() < 400 {
             ledger.committed(&started, true);
             ledger.head_status(parts.status.as_u16());
             let (overhead, waited) = ledger.head_ready();
             let attribution = ledger.shared().attribution();
-            let body = if has_no_body(parts.status) {
+            let body = if is_head || has_no_body(parts.status) {
                 // Nobody reads what is not there.
                 ledger.close_answered(parts.status.as_u16(), Usage::default());
                 empty().boxed()
             } else {
                 flow(body, ledger, parts.status.as_u16())
             };
-            return Ok(Passed {
+            Passed {
                 attribution,
                 overhead,
                 waited,
                 status: parts.status,
                 headers: relayed(&parts.headers),
                 body,
-            });
+            }
+        } else {
+            let body = if is_head { empty().boxed() } else { body };
+            self.refused(ledger, target, &started, parts, body).await?
+        };
+        if let Some(length) = length {
+            // Of the body that GET would have.
+            passed.headers.insert(CONTENT_LENGTH, length);
         }
-        self.refused(ledger, target, &started, parts, body).await
+        Ok(passed)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "each is another part of one call")]
     async fn ask(
         &self,
         ledger: &mut Ledger,
         target: &Target,
         leg: &Leg,
-        deadline: Option<Instant>,
         request: &Request,
-        method: Method,
-        path: &str,
+        way: Way<'_>,
     ) -> Result<(Started, http::Response<UpstreamBody>), Error> {
         let link: &Link = target
             .link
             .as_ref()
             .map_err(|reason| Error::new(Kind::NoTarget, format!("{} cannot be called: {reason}", target.name)))?;
-        let entered = target.live.admit(0, deadline).await;
+        let entered = target.live.admit(0, way.deadline).await;
         let mut pass = entered.inspect_err(|error| {
             let reason = Reason {
                 text: error.message.clone().into(),
@@ -145,9 +183,20 @@ impl Engine {
             .accesses
             .get(credential)
             .ok_or_else(|| Error::new(Kind::Internal, "a credential is gone"))?;
-        let encoded = access
-            .wire
-            .pass_on(method, path, &request.headers, request.body.clone());
+        let encoded = match way.call {
+            None => access
+                .wire
+                .pass_on(way.method, way.path, &request.headers, request.body.clone()),
+            Some(call) => {
+                let wall = Duration::from_millis(u64::try_from(self.clock.now_ms()).unwrap_or(0));
+                let terms = Terms {
+                    now: SystemTime::UNIX_EPOCH + wall,
+                    on_unsupported: way.on_unsupported,
+                };
+                let encoded = access.wire.encode(call, &leg.model, &request.headers, &terms);
+                Some(encoded.and_then(|encoded| elsewhere(encoded.request, call.surface, way.path)))
+            }
+        };
         let encoded = match encoded {
             Some(Ok(encoded)) => encoded,
             Some(Err(error)) => {
@@ -167,7 +216,7 @@ impl Engine {
         };
         let started = ledger.begin_attempt(target, leg, Some(pass));
         let sent = link.transport.send(encoded);
-        let answered = match deadline {
+        let answered = match way.deadline {
             None => sent.await.map_err(broken),
             Some(at) => timeout_at(at, sent).await.map_or_else(
                 |_| {
@@ -242,6 +291,39 @@ impl Engine {
     }
 }
 
+/// How a request goes on.
+struct Way<'a> {
+    method: Method,
+    path: &'a str,
+    /// What it says, if that is understood.
+    call: Option<&'a Call>,
+    deadline: Option<Instant>,
+    on_unsupported: OnUnsupported,
+}
+
+async fn read_call(request: &Request) -> Result<Call, Error> {
+    let (surface, body) = (request.surface, request.body.clone());
+    let origin = Origin {
+        id: Arc::clone(&request.id),
+        at: request.arrived_at_ms.div_euclid(1000),
+    };
+    aside(body.len(), move || Call::read(surface, body, None, origin)).await
+}
+
+/// A call of a surface, sent to another path below the same root.
+fn elsewhere(mut request: http::Request<Bytes>, surface: Surface, path: &str) -> Result<http::Request<Bytes>, Error> {
+    let at = request.uri();
+    let root = at.path().strip_suffix(surface.path());
+    let there = root.and_then(|root| {
+        let mut parts = at.clone().into_parts();
+        parts.path_and_query = Some(format!("{root}{path}").parse().ok()?);
+        http::Uri::from_parts(parts).ok()
+    });
+    let none = || Error::new(Kind::Internal, "the provider's address does not end as its wire's do");
+    *request.uri_mut() = there.ok_or_else(none)?;
+    Ok(request)
+}
+
 /// A path that leaves the API's root, in however many disguises, is none.
 fn check_path(path: &str) -> Result<(), Error> {
     let mut plain = path.split('?').next().unwrap_or_default().to_owned();
@@ -275,28 +357,46 @@ struct Named {
     model: String,
 }
 
-/// Who is meant: the target or provider that `X-Provider` names, else whoever serves the body's model.
-fn find(snapshot: &Snapshot, request: &Request) -> Result<(TargetId, String), Error> {
+/// Who is meant: the target or provider that `X-Provider` names, else whoever serves the body's model. A call that is understood
+/// goes to nobody who does not have its surface himself.
+fn find(snapshot: &Snapshot, request: &Request, call: Option<&Call>) -> Result<(TargetId, String), Error> {
     let allowed = may_ask(snapshot, &request.headers, &request.caller)?;
     let may = |i: usize| allowed.iter().all(|only| only.get(i) == Some(&true));
-    let model = (request.body.len() <= LONGEST_LOOK)
-        .then(|| serde_json::from_slice::<Named>(&request.body).ok())
-        .flatten()
-        .map(|named| snapshot.resolve(&named.model).to_owned());
+    let has_it = |target: &Target| {
+        let speaks = |call: &Call| target.link.as_ref().is_ok_and(|link| link.speaks(call.surface));
+        call.is_none_or(speaks)
+    };
+    let model = match call {
+        Some(call) => Some(snapshot.resolve(&call.model).to_owned()),
+        None => (request.body.len() <= LONGEST_LOOK)
+            .then(|| serde_json::from_slice::<Named>(&request.body).ok())
+            .flatten()
+            .map(|named| snapshot.resolve(&named.model).to_owned()),
+    };
     let targets = || snapshot.targets.iter().enumerate();
     if let Some(value) = request.headers.get(&PROVIDER) {
         let name = value.to_str().unwrap_or_default().trim();
-        let named = targets().filter(|(_, target)| *target.name == *name || *target.provider == *name);
-        let mut named = named.peekable();
-        if named.peek().is_none() {
+        let named: Vec<_> = targets()
+            .filter(|(_, target)| *target.name == *name || *target.provider == *name)
+            .collect();
+        if named.is_empty() {
             let message = format!("X-Provider names no configured target: {name:?}");
             let error = Error::new(Kind::ModelNotFound, message).with_param("X-Provider");
             return Err(error.told_as(404, "invalid_request_error", "provider_not_found"));
         }
-        let found = named.find(|(i, _)| may(*i));
-        return found
-            .map(|(i, _)| (TargetId(i), model.unwrap_or_default()))
-            .ok_or_else(|| Error::new(Kind::NotAllowed, format!("this key's calls may not go to {name}")));
+        let mut named = named.into_iter().filter(|(i, _)| may(*i)).peekable();
+        if named.peek().is_none() {
+            let message = format!("this key's calls may not go to {name}");
+            return Err(Error::new(Kind::NotAllowed, message));
+        }
+        let (i, target) = named
+            .find(|(_, target)| has_it(target))
+            .ok_or_else(|| nobody_has_it(name))?;
+        let model = model.map_or_else(String::new, |model| match call {
+            Some(_) => target.upstream_model(&model).to_owned(),
+            None => model,
+        });
+        return Ok((TargetId(i), model));
     }
     let Some(model) = model else {
         let message = "nobody can tell who is meant: send `X-Provider: <target>`, or a JSON body with a `model`";
@@ -306,14 +406,30 @@ fn find(snapshot: &Snapshot, request: &Request) -> Result<(TargetId, String), Er
             "provider_not_resolved",
         ));
     };
-    let by = |wanted: &[Serves]| targets().find(|(i, target)| may(*i) && wanted.contains(&target.serves(&model)));
-    let found = by(&[Serves::Listed]).or_else(|| by(&[Serves::Anything, Serves::Open]));
+    let model = model.as_str();
+    let serving = |wanted: &'static [Serves]| {
+        targets().filter(move |(i, target)| may(*i) && wanted.contains(&target.serves(model)))
+    };
+    let mut all = serving(&[Serves::Listed])
+        .chain(serving(&[Serves::Anything, Serves::Open]))
+        .peekable();
+    if all.peek().is_none() {
+        let message = format!("no target that this key may use serves model {model}");
+        return Err(Error::new(Kind::ModelNotFound, message).with_param("model"));
+    }
+    let found = all.find(|(_, target)| has_it(target));
     found
-        .map(|(i, target)| (TargetId(i), target.upstream_model(&model).to_owned()))
-        .ok_or_else(|| {
-            let message = format!("no target that this key may use serves model {model}");
-            Error::new(Kind::ModelNotFound, message).with_param("model")
-        })
+        .map(|(i, target)| (TargetId(i), target.upstream_model(model).to_owned()))
+        .ok_or_else(|| nobody_has_it(&format!("any target for model {model}")))
+}
+
+fn nobody_has_it(who: &str) -> Error {
+    let message = format!(
+        "only a provider that has Responses itself can do this, and {who} has not: use a model of one that has \
+         (`surfaces: [responses]`), or make the conversation shorter yourself, such as by asking for a summary of it"
+    );
+    let error = Error::new(Kind::Unsupported, message).with_param("model");
+    error.told_as(501, "invalid_request_error", "responses_not_supported")
 }
 
 /// Answers with these end with their head.

@@ -14,6 +14,8 @@ use switchyard_engine::record::Outcome;
 /// Which requests. The default is all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFilter {
+    /// Where the call came in: the word that the log has for it.
+    pub surface: Option<String>,
     pub model: Option<String>,
     pub provider: Option<String>,
     pub target: Option<String>,
@@ -102,6 +104,7 @@ impl LogFilter {
             " where true"
         });
         for (column, value) in [
+            ("coalesce(c.surface, r.surface)", &self.surface),
             ("coalesce(c.model, r.model)", &self.model),
             ("coalesce(c.provider, r.provider)", &self.provider),
             ("coalesce(c.target, r.target)", &self.target),

@@ -15,6 +15,7 @@ fn records() -> Vec<RequestRecord> {
         RequestRecord {
             model: "Claude-Opus".to_owned(),
             provider: Some("anthropic".into()),
+            surface: "messages".into(),
             ..record(1)
         },
         RequestRecord {
@@ -76,6 +77,8 @@ async fn each_filter_finds_its_rows() {
         ("everything", with(|_| ()), &[6, 5, 4, 3, 2, 1, 0]),
         ("model", with(|f| f.model = text("Claude-Opus")), &[1]),
         ("model, not a part of it", with(|f| f.model = text("Claude")), &[]),
+        ("surface", with(|f| f.surface = text("messages")), &[1]),
+        ("surface, not a part of it", with(|f| f.surface = text("message")), &[]),
         ("provider", with(|f| f.provider = text("anthropic")), &[1]),
         ("target", with(|f| f.target = text("backup")), &[2]),
         ("route", with(|f| f.route = text("fast")), &[2]),
@@ -156,6 +159,7 @@ async fn filters_narrow_together() {
     let place = Place::new();
     let store = place.with(records()).await;
     let filter = LogFilter {
+        surface: Some("chat".to_owned()),
         model: Some("gpt-4o".to_owned()),
         provider: Some("openai".to_owned()),
         target: Some("openai-1".to_owned()),

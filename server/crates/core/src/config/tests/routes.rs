@@ -289,6 +289,7 @@ projects:
             project lab: None Some(["demo"])
             project none: None None
             project shop: Some("fast") Some(["demo", "openai"])
+            line 3: projects: calls that are passed on run in the name of the gateway's account: a key of one project can list and delete what another's has there, such as files; say with pass_through what is passed on
         "#]],
     );
     check(
@@ -354,8 +355,9 @@ fn an_allow_list_without_a_value_is_no_absence() {
     check(
         "targets: [demo]\nprojects:\n  p: {route: }\n",
         expect![[r#"
-        default: single demo
-        project p: None None
-    "#]],
+            default: single demo
+            project p: None None
+            line 2: projects: calls that are passed on run in the name of the gateway's account: a key of one project can list and delete what another's has there, such as files; say with pass_through what is passed on
+        "#]],
     );
 }
