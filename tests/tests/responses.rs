@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use switchyard_tests::TestApp;
 use switchyard_tests::app::{Answer, read};
 use switchyard_tests::mock::{MockUpstream, Reply};
@@ -624,7 +624,7 @@ async fn what_is_kept_at_its_vendors_is_followed_whatever_is_passed_on() {
     assert_eq!(answer.json()["status"], "completed", "{}", answer.text());
 }
 
-/// Bodies that take long to read hold up nobody else on their core: of that time, no other request waits for more than a part.
+/// Bodies that take long to read hold up nobody else on their core: others are answered there meanwhile, one after another.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_large_is_read_beside_the_core() {
     let nowhere = MockUpstream::refused_url();
@@ -663,20 +663,24 @@ async fn what_is_large_is_read_beside_the_core() {
     ] {
         let body = body.to_string();
         assert!(body.len() > 3 << 20);
-        // Its refusal is made on the core alone.
-        let ping = async || app.get("/v1/chat/completions").await.status;
-        assert_eq!(ping().await, StatusCode::METHOD_NOT_ALLOWED);
+        // Its refusal is made on the core alone. Of more connections than there are cores, some are on the one in question.
+        let everywhere = 2 * std::thread::available_parallelism().map_or(1, usize::from);
+        let ping = async || {
+            let pings = (0..everywhere).map(|_| app.get("/v1/chat/completions"));
+            futures_util::future::join_all(pings).await
+        };
+        let refused = |answer: &Answer| answer.status == StatusCode::METHOD_NOT_ALLOWED;
+        assert!(ping().await.iter().all(refused));
         let request = app.request(Method::POST, path).bearer_auth(&app.key).body(body);
-        let began = Instant::now();
         let call = tokio::spawn(read(request));
-        let mut longest = Duration::ZERO;
+        let mut answered = 0;
         while !call.is_finished() {
-            let asked = Instant::now();
             ping().await;
-            longest = longest.max(asked.elapsed());
+            answered += 1;
         }
-        let (answer, whole) = (call.await.unwrap(), began.elapsed());
+        let answer = call.await.unwrap();
         assert_eq!(answer.status, status, "{what}: {}", answer.text());
-        assert!(longest < whole / 3, "{what}: a request waited {longest:?} of {whole:?}");
+        // Were it read on the core, one would wait for its end, and one or two might have gone before.
+        assert!(answered > 5, "{what}: {answered} others were answered meanwhile");
     }
 }

@@ -48,7 +48,14 @@ pub(super) fn check(project: &Project, write: bool, build: bool) -> Result<()> {
 fn build_key_check(project: &Project) -> Result<()> {
     println!("==> key_check");
     let mut cargo = process::cargo(project);
-    cargo.args(["build", "--release", "--package", "switchyard", "--example", "key_check"]);
+    cargo.args([
+        "build",
+        "--release",
+        "--package",
+        "switchyard",
+        "--example",
+        "key_check",
+    ]);
     process::run(&mut cargo).context("the key check does not build")
 }
 
