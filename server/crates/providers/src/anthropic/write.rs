@@ -9,6 +9,7 @@ mod schema;
 
 use super::model::{Model, Off, Thinks};
 use crate::codec::Ask;
+use crate::custom;
 use crate::ids::fitting;
 use crate::ir::{Effort, Format, Prompt, Reasoning, Tool, ToolChoice, ToolKind};
 use crate::notes::{Notes, item};
@@ -165,17 +166,8 @@ impl<'a> Writing<'a, '_> {
                     written.push((&*tool.name, self.function(tool, schema.as_ref(), is_strict, &field)?));
                 }
                 ToolKind::Custom(custom) => {
-                    let what = if custom.format.is_some() {
-                        "a function with one text, `input`: the grammar is not kept to"
-                    } else {
-                        "a function with one text, `input`"
-                    };
-                    self.notes.approximated(field.clone(), what);
-                    let schema = json!({
-                        "type": "object",
-                        "properties": { "input": { "type": "string" } },
-                        "required": ["input"],
-                    });
+                    self.notes.approximated(field.clone(), custom::why(custom));
+                    let schema = custom::schema(custom);
                     written.push((&*tool.name, self.function(tool, Some(&schema), false, &field)?));
                 }
                 ToolKind::Vendors(stranger) => {

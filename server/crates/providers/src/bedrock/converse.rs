@@ -85,12 +85,12 @@ impl Back for Converse {
         serde_json::to_vec(&body).map_err(|error| Error::new(Kind::Internal, error.to_string()))
     }
 
-    fn read(&self, body: &[u8], _origin: &Origin) -> Result<Answer, Error> {
-        answer::read(body, &self.tools)
+    fn read(&self, body: &[u8], origin: &Origin) -> Result<Answer, Error> {
+        answer::read(body, &self.tools, origin)
     }
 
-    fn reader(&self, _origin: &Origin) -> Box<dyn Reader> {
-        Box::new(stream::ConverseReader::new(Arc::clone(&self.tools)))
+    fn reader(&self, origin: &Origin) -> Box<dyn Reader> {
+        Box::new(stream::ConverseReader::new(Arc::clone(&self.tools), origin))
     }
 }
 

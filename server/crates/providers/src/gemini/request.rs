@@ -15,13 +15,14 @@ use super::address::{bare, generation, is_older};
 use super::told::plain_base64;
 use crate::Surface;
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{
     Audio, Call, Document, Effort, Format, Image, Maker, Message, Part, Prompt, ResultOf, Role, Source, Thought, Tool,
     ToolChoice, ToolKind,
 };
 use crate::notes::{Notes, item};
 use crate::params::Param;
-use crate::schema::{Root, openapi};
+use crate::schema::{Budget, Root, openapi};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use switchyard_core::error::{Error, Kind};
@@ -43,6 +44,7 @@ pub(super) fn write(
         notes,
         generation: generation(ask.model),
         names: HashMap::new(),
+        budget: Budget::new(),
     };
     let body = writer.body(prompt)?;
     serde_json::to_vec(&body).map_err(|wrong| Error::new(Kind::Internal, wrong.to_string()))
@@ -56,6 +58,7 @@ struct Writer<'a, 'n> {
     generation: Option<u32>,
     /// The functions that were called, by the ids of their calls, and when.
     names: HashMap<&'a str, (&'a str, usize)>,
+    budget: Budget,
 }
 
 /// A content on its way.
@@ -366,23 +369,12 @@ impl<'a> Writer<'a, '_> {
             made.insert("id".to_owned(), call.id.as_str().into());
         }
         made.insert("name".to_owned(), call.name.as_str().into());
-        let args = if call.is_custom {
-            json!({"input": call.arguments})
-        } else if call.arguments.trim().is_empty() {
-            json!({})
-        } else {
-            match serde_json::from_str(&call.arguments) {
-                Ok(Value::Object(args)) => Value::Object(args),
-                Ok(Value::Null) => json!({}),
-                _ => {
-                    self.notes.approximated(
-                        format!("{path}.arguments"),
-                        "no JSON object: sent as `arguments` of one",
-                    );
-                    json!({"arguments": call.arguments})
-                }
-            }
-        };
+        let (args, is_object) = custom::object(call);
+        if !is_object {
+            let field = format!("{path}.arguments");
+            self.notes
+                .approximated(field, "what is no JSON object is sent as the text of one");
+        }
         made.insert("args".to_owned(), args);
         Map::from_iter([("functionCall".to_owned(), Value::Object(made))])
     }
@@ -475,15 +467,8 @@ impl<'a> Writer<'a, '_> {
                     declared.push(self.function(tool, schema.as_ref(), index));
                 }
                 ToolKind::Custom(custom) => {
-                    let field = item("tools", index);
-                    self.notes
-                        .approximated(field.clone(), "a function whose argument `input` is the text");
-                    if custom.format.is_some() {
-                        self.notes.dropped(format!("{field}.format"), "gemini has no grammars");
-                    }
-                    let schema =
-                        json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                    declared.push(self.function(tool, Some(&schema), index));
+                    self.notes.approximated(item("tools", index), custom::why(custom));
+                    declared.push(self.function(tool, Some(&custom::schema(custom)), index));
                 }
                 ToolKind::Vendors(stranger) => {
                     let kind = stranger.value.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -519,7 +504,7 @@ impl<'a> Writer<'a, '_> {
             made.insert("description".to_owned(), description.as_str().into());
         }
         if let Some(schema) = schema {
-            let lowered = openapi(schema, Root::Object);
+            let lowered = openapi(schema, Root::Object, &mut self.budget);
             lowered.tell(&self.tool_field(index, "parameters"), self.notes);
             if !lowered.is_empty_object() {
                 made.insert("parameters".to_owned(), Value::Object(lowered.schema));
@@ -602,7 +587,7 @@ impl<'a> Writer<'a, '_> {
             description, schema, ..
         } = format
         {
-            let mut lowered = openapi(schema, Root::Any);
+            let mut lowered = openapi(schema, Root::Any, &mut self.budget);
             lowered.tell(field, self.notes);
             if let Some(description) = description
                 && !lowered.schema.contains_key("anyOf")

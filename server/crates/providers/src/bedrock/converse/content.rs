@@ -3,13 +3,12 @@
 use super::{LETTERS, LONGEST_ID};
 use crate::Surface;
 use crate::bedrock::common::{
-    Media, cache_field, call_seal_field, custom_arguments, detail_field, fitting_name, media_field, messages_field,
-    thought_field,
+    Media, cache_field, call_seal_field, detail_field, fitting_name, media_field, messages_field, thought_field,
 };
 use crate::bedrock::model::Model;
-use crate::ids;
 use crate::ir::{Audio, Call, Document, Image, Maker, Part, ResultOf, Source, Thought};
 use crate::notes::Notes;
+use crate::{custom, ids};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use switchyard_core::error::{Error, Kind};
@@ -330,21 +329,12 @@ impl<'a> Content<'a> {
             self.notes
                 .dropped(call_seal_field(self.surface), "calls are not sealed there");
         }
-        let input = if call.is_custom {
-            custom_arguments(&call.arguments)
-        } else {
-            match serde_json::from_str(&call.arguments) {
-                Ok(Value::Object(input)) => Value::Object(input),
-                _ if call.arguments.trim().is_empty() => json!({}),
-                // It was not what the tool asked for, and has to be an object all the same.
-                _ => {
-                    let field = self.field("tool_calls[].function.arguments");
-                    self.notes
-                        .approximated(field, "what is no JSON object is sent as the text of one");
-                    custom_arguments(&call.arguments)
-                }
-            }
-        };
+        let (input, is_object) = custom::object(call);
+        if !is_object {
+            let field = self.field("tool_calls[].function.arguments");
+            self.notes
+                .approximated(field, "what is no JSON object is sent as the text of one");
+        }
         let id = ids::fitting(&call.id, LONGEST_ID);
         json!({"toolUse": {"toolUseId": id, "name": fitting_name(&call.name, LETTERS), "input": input}})
     }

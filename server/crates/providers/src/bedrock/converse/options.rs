@@ -3,9 +3,10 @@
 use super::content::cache_point;
 use super::{LETTERS, named};
 use crate::Surface;
-use crate::bedrock::common::{cache_field, custom_schema, fitting_name, schema_or_empty};
+use crate::bedrock::common::{cache_field, fitting_name, schema_or_empty};
 use crate::bedrock::model::{Family, Model};
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{Effort, Format, Prompt, Tool, ToolChoice, ToolKind};
 use crate::notes::{Notes, item};
 use crate::params::Param;
@@ -125,8 +126,8 @@ impl<'a> Options<'a> {
                 }
             }
             ToolKind::Custom(custom) => {
-                spec.insert("inputSchema".to_owned(), json!({"json": custom_schema(custom)}));
-                notes.approximated(item("tools", index), "sent as a function of one text");
+                spec.insert("inputSchema".to_owned(), json!({"json": custom::schema(custom)}));
+                notes.approximated(item("tools", index), custom::why(custom));
             }
             ToolKind::Vendors(stranger) => {
                 notes.dropped(stranger.field.clone(), "a tool that its own vendor runs");

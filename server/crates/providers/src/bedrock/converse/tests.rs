@@ -520,7 +520,8 @@ fn whole_answers_are_read() {
     assert!(
         matches!(call, Part::Call(call) if call.name == "get.it" && call.arguments == "{\"id\":12345678901234567890}")
     );
-    assert!(matches!(custom, Part::Call(call) if call.is_custom && call.arguments == "*** x"));
+    // That it is a tool which takes any text is told to the caller by whoever translates.
+    assert!(matches!(custom, Part::Call(call) if !call.is_custom && call.arguments.contains("*** x")));
     assert!(matches!(odd, Part::Stranger(stranger) if stranger.field == "output.message.content[6]"));
 }
 
@@ -657,10 +658,10 @@ fn a_stream_is_read_step_by_step() {
         text: text.to_owned(),
         is_summary: false,
     };
-    let call = |id: &str, name: &str, is_custom| Delta::Call {
+    let call = |id: &str, name: &str| Delta::Call {
         id: id.to_owned(),
         name: name.to_owned(),
-        is_custom,
+        is_custom: false,
     };
     let end = |part| Event::End { choice: 0, part };
     let citation = crate::ir::Citation {
@@ -676,12 +677,13 @@ fn a_stream_is_read_step_by_step() {
         delta(1, Delta::Text("lo".to_owned())),
         delta(1, Delta::Citation(citation)),
         end(1),
-        delta(2, call("t1", "get.it", false)),
+        delta(2, call("t1", "get.it")),
         delta(2, Delta::Arguments("{\"a\"".to_owned())),
-        delta(3, call("t2", "patch", true)),
+        delta(3, call("t2", "patch")),
+        delta(3, Delta::Arguments("{\"input\":\"x".to_owned())),
         delta(2, Delta::Arguments(":1}".to_owned())),
+        delta(3, Delta::Arguments("y\"}".to_owned())),
         end(2),
-        delta(3, Delta::Arguments("xy".to_owned())),
         end(3),
         Event::Finish {
             choice: 0,

@@ -350,7 +350,10 @@ fn whole_answers_are_read() {
         (Some("t"), Some("q"))
     );
     assert!(matches!(call, Part::Call(call) if call.name == "get-it" && call.id == "c1"));
-    assert!(matches!(patch, Part::Call(call) if call.is_custom && call.arguments == "x" && call.id == "call_r11"));
+    // That it is a tool which takes any text is told to the caller by whoever translates.
+    assert!(
+        matches!(patch, Part::Call(call) if !call.is_custom && call.arguments.contains("\"x\"") && call.id == "call_r11")
+    );
 }
 
 #[test]
@@ -457,10 +460,10 @@ fn a_stream_is_read_step_by_step() {
         text: text.to_owned(),
         is_summary: false,
     };
-    let call = |id: &str, name: &str, is_custom| Delta::Call {
+    let call = |id: &str, name: &str| Delta::Call {
         id: id.to_owned(),
         name: name.to_owned(),
-        is_custom,
+        is_custom: false,
     };
     let end = |part| Event::End { choice: 0, part };
     let without: Vec<Event> = events
@@ -484,15 +487,17 @@ fn a_stream_is_read_step_by_step() {
         end(1),
         delta(2, Delta::Text("Hél".to_owned())),
         delta(2, Delta::Text("lo".to_owned())),
-        end(2),
         end(0),
-        delta(3, call("c1", "get-it", false)),
+        delta(3, call("c1", "get-it")),
         delta(3, Delta::Arguments("{\"a\"".to_owned())),
-        delta(4, call("c2", "patch", true)),
+        delta(4, call("c2", "patch")),
+        delta(4, Delta::Arguments("{\"input\":\"x".to_owned())),
         delta(3, Delta::Arguments(":1}".to_owned())),
         end(3),
-        delta(4, Delta::Arguments("xy".to_owned())),
+        delta(4, Delta::Arguments("y\"}".to_owned())),
         end(4),
+        // Citations may come behind the end of their text.
+        end(2),
         Event::Finish {
             choice: 0,
             finish: Finish::ToolCalls,

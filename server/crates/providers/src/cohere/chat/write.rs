@@ -2,10 +2,11 @@
 
 use super::LETTERS;
 use crate::bedrock::common::{
-    Media, cache_field, call_seal_field, custom_arguments, custom_schema, detail_field, fitting_name, in_words,
-    media_field, messages_field, schema_or_empty, thought_field,
+    Media, cache_field, call_seal_field, detail_field, fitting_name, in_words, media_field, messages_field,
+    schema_or_empty, thought_field,
 };
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{
     Document, Effort, Format, Image, Message, Part, Prompt, ResultOf, Role, Source, Tool, ToolChoice, ToolKind,
 };
@@ -226,7 +227,7 @@ impl<'a> Writing<'a> {
                             .dropped(call_seal_field(self.ask.surface), "calls are not sealed there");
                     }
                     let arguments = match call.arguments.trim() {
-                        _ if call.is_custom => custom_arguments(&call.arguments).to_string(),
+                        _ if call.is_custom => custom::wrap(&call.arguments).to_string(),
                         "" => "{}".to_owned(),
                         _ => call.arguments.clone(),
                     };
@@ -373,9 +374,8 @@ impl<'a> Writing<'a> {
         let (schema, strict) = match &tool.kind {
             ToolKind::Function { schema, strict } => (schema_or_empty(schema.as_ref()), *strict == Some(true)),
             ToolKind::Custom(custom) => {
-                self.notes
-                    .approximated(item("tools", index), "sent as a function of one text");
-                (custom_schema(custom), false)
+                self.notes.approximated(item("tools", index), custom::why(custom));
+                (custom::schema(custom), false)
             }
             ToolKind::Vendors(stranger) => {
                 self.notes

@@ -21,13 +21,13 @@ use super::doc::{self, List, Object, data_url};
 use super::read::{Step, path};
 use crate::Surface;
 use crate::codec::Ask;
-use crate::ids;
 use crate::ir::{
     self, Citation, Document, Effort, Format, Image, Maker, Message, Part, Prompt, Reasoning, ResultOf, Role, Source,
     Thought, Tool, ToolChoice, ToolKind,
 };
 use crate::notes::{Notes, item};
 use crate::params::Param;
+use crate::{custom, ids};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -607,7 +607,7 @@ impl Writer<'_> {
         let mut inner = out.object(kind);
         inner.put("name", &call.name);
         if call.is_custom && !is_custom {
-            inner.put(input, &json!({ "input": call.arguments }).to_string());
+            inner.put(input, &custom::wrap(&call.arguments).to_string());
         } else if call.arguments.is_empty() && !is_custom {
             inner.put(input, "{}");
         } else {
@@ -782,12 +782,9 @@ impl Writer<'_> {
             ToolKind::Custom(custom) if has_custom => {
                 inner.some("format", custom.format.as_ref().map(nested));
             }
-            ToolKind::Custom(_) => {
-                let input =
-                    json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                inner.put("parameters", &input);
-                let why = "a function with one text, `input`: only OpenAI has tools that take any text";
-                self.notes.approximated(item("tools", index), why);
+            ToolKind::Custom(custom) => {
+                inner.put("parameters", &custom::schema(custom));
+                self.notes.approximated(item("tools", index), custom::why(custom));
             }
             ToolKind::Vendors(_) => {}
         }

@@ -3,13 +3,13 @@
 use super::native::{failure, usage};
 use super::read::{citation, grammar};
 use crate::codec::Ask;
+use crate::failure::bad_answer;
 use crate::ids;
 use crate::ir::{
     Answer, Call, Choice, Document, Finish, Format, Image, Maker, Message, Part, Prompt, ResultOf, Role, Seal, Source,
     Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
 use crate::notes::{Notes, item};
-use crate::openai::bad_answer;
 use crate::params::Param;
 use crate::{Dialect, Surface};
 use serde_json::{Map, Value, json};
@@ -504,9 +504,13 @@ pub(super) fn read_item(mut item: Value, index: usize, parts: &mut Vec<Part>, to
 
 fn stranger(index: usize, value: Value) -> Part {
     Part::Stranger(Stranger {
-        field: item("output", index),
+        field: output_field(index as u64),
         value,
     })
+}
+
+pub(super) fn output_field(index: u64) -> String {
+    format!("output[{index}]")
 }
 
 /// `None` if there is nothing of it.
