@@ -8,6 +8,7 @@ pub(crate) mod responses;
 mod stream;
 
 use crate::call::StreamOptions;
+use crate::codec::Back;
 use crate::failure::{Said, bad_answer, classify};
 use crate::json::{quoted, splice};
 use crate::notes::Notes;
@@ -15,7 +16,7 @@ use crate::params::WireKind;
 use crate::relay::Relay;
 use crate::site::{self, Unusable, accepting, own_headers, secret_value};
 use crate::skim::{Skim, Span, Written, Wrong};
-use crate::{Call, Encoded, Reply, StreamDecoder, Surface, Takes, Task, Terms, Wire, translate};
+use crate::{Call, Dialect, Encoded, Reply, StreamDecoder, Surface, Takes, Task, Terms, Wire, translate};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use std::mem;
@@ -92,6 +93,22 @@ impl OpenAi {
             surface if self.serves.contains(&surface) => surface,
             _ => Surface::Chat,
         }
+    }
+
+    /// The same for one call, and the back that writes it if it is translated.
+    fn asked(&self, call: &Call, model: &str) -> (Surface, Option<&'static dyn Back>) {
+        let surface = self.asked_by(call.surface, model);
+        if surface == call.surface {
+            return (surface, None);
+        }
+        let is_foreign = call.surface.dialect() != Dialect::OpenAi && call.surface.task() == Task::Converse;
+        if is_foreign
+            && self.serves.contains(&Surface::Responses)
+            && call.prompt().is_ok_and(|prompt| responses::suits(&prompt, model))
+        {
+            return (Surface::Responses, Some(&Responses));
+        }
+        (surface, Some(&Chat))
     }
 
     fn post(
@@ -351,10 +368,10 @@ impl Wire for OpenAi {
     }
 
     fn encode(&self, call: &Call, model: &str, client: &HeaderMap, terms: &Terms) -> Result<Encoded, Error> {
-        let surface = self.asked_by(call.surface, model);
-        if surface != call.surface {
+        let (surface, back) = self.asked(call, model);
+        if let Some(back) = back {
             let mut notes = Notes::default();
-            let body = translate::conversation(call, model, WireKind::OpenAi, &Chat, terms.on_unsupported, &mut notes)?;
+            let body = translate::conversation(call, model, WireKind::OpenAi, back, terms.on_unsupported, &mut notes)?;
             let request = self.post(surface, call.stream, client, body.into())?;
             return Ok(Encoded { request, notes });
         }
@@ -405,8 +422,8 @@ impl Wire for OpenAi {
     }
 
     fn decode(&self, call: &Call, model: &str, body: Bytes) -> Result<Reply, Error> {
-        if self.asked_by(call.surface, model) != call.surface {
-            return translate::answer(call, &Chat, &body);
+        if let (_, Some(back)) = self.asked(call, model) {
+            return translate::answer(call, back, &body);
         }
         if call.surface == Surface::Responses {
             return responses::relay(call, model, &body);
@@ -451,8 +468,8 @@ impl Wire for OpenAi {
     }
 
     fn decoder(&self, call: &Call, model: &str) -> Box<dyn StreamDecoder> {
-        if self.asked_by(call.surface, model) != call.surface {
-            return translate::stream(call, &Chat);
+        if let (_, Some(back)) = self.asked(call, model) {
+            return translate::stream(call, back);
         }
         let renamed = model != call.model;
         match call.surface {

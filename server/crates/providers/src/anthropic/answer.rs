@@ -330,7 +330,12 @@ pub(super) fn write_citation(citation: &Citation, notes: &mut Notes) -> Option<V
 }
 
 /// What a tool is called with. It is an object here, whatever it was.
-pub(super) fn input(arguments: &str, is_custom: bool, field: &'static str, notes: &mut Notes) -> Box<RawValue> {
+pub(super) fn input(
+    arguments: &str,
+    is_custom: bool,
+    field: impl Into<Cow<'static, str>>,
+    notes: &mut Notes,
+) -> Box<RawValue> {
     let wrapped = |value: Value| {
         let object = json!({ "input": value });
         serde_json::value::to_raw_value(&object).unwrap_or_default()

@@ -1,8 +1,8 @@
 //! What Bedrock and Cohere have in common: both are only ever written to for callers of other dialects, and both are narrow
 //! in what they take for the name of a tool, and know none that takes plain text.
 
+use crate::Call;
 use crate::ir::{Format, Prompt};
-use crate::{Call, Surface};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -93,79 +93,6 @@ pub(crate) fn schema_or_empty(schema: Option<&Value>) -> Value {
         .unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }
 
-/// What the caller's dialect calls the list of messages.
-pub(crate) const fn messages_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat | Surface::Messages | Surface::CountTokens => "messages",
-        Surface::Completions => "prompt",
-        Surface::Embeddings | Surface::Responses => "input",
-        Surface::Generate | Surface::GeminiCountTokens => "contents",
-    }
-}
-
-/// A part that is not text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Media {
-    Image,
-    File,
-    Audio,
-}
-
-/// What the caller's dialect calls a part that is not text.
-pub(crate) const fn media_field(surface: Surface, media: Media) -> &'static str {
-    match (surface, media) {
-        (Surface::Chat, Media::Image) => "messages[].content[].image_url",
-        (Surface::Chat, Media::File) => "messages[].content[].file",
-        (Surface::Chat, Media::Audio) => "messages[].content[].input_audio",
-        (Surface::Responses, Media::Image) => "input[].content[].image_url",
-        (Surface::Responses, Media::File) => "input[].content[].file_data",
-        (Surface::Responses, Media::Audio) => "input[].content[].input_audio",
-        (Surface::Messages | Surface::CountTokens, _) => "messages[].content[].source",
-        (Surface::Generate | Surface::GeminiCountTokens, _) => "contents[].parts[].inlineData",
-        (Surface::Completions, _) => "prompt",
-        (Surface::Embeddings, _) => "input",
-    }
-}
-
-/// What the caller's dialect calls how closely a picture is to be looked at.
-pub(crate) const fn detail_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].content[].image_url.detail",
-        Surface::Responses => "input[].content[].detail",
-        Surface::Generate | Surface::GeminiCountTokens => "generationConfig.mediaResolution",
-        _ => "detail",
-    }
-}
-
-/// What the caller's dialect calls a model's reasoning.
-pub(crate) const fn thought_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].reasoning_content",
-        Surface::Responses => "input[].reasoning",
-        Surface::Generate | Surface::GeminiCountTokens => "contents[].parts[].thought",
-        _ => "messages[].content[].thinking",
-    }
-}
-
-/// What the caller's dialect calls what a vendor wants to see again with a call.
-pub(crate) const fn call_seal_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].tool_calls[].extra_content.google.thought_signature",
-        Surface::Responses => "input[].extra_content.google.thought_signature",
-        Surface::Generate | Surface::GeminiCountTokens => "contents[].parts[].thoughtSignature",
-        _ => "messages[].content[].signature",
-    }
-}
-
-/// What the caller's dialect calls the mark up to which a vendor may cache.
-pub(crate) const fn cache_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Responses => "input[].content[].cache_control",
-        Surface::Generate | Surface::GeminiCountTokens => "cachedContent",
-        _ => "messages[].content[].cache_control",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Letters, Tools, fitting_name};
@@ -193,6 +120,7 @@ mod tests {
     #[test]
     fn tools_come_back_by_the_callers_names() {
         let custom = Tool {
+            at: crate::ir::Place::default(),
             name: "apply.patch".to_owned(),
             description: None,
             kind: ToolKind::Custom(Custom::default()),

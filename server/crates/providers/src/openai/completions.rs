@@ -7,7 +7,7 @@
 use super::chat::{At, Object, answer_id, body, is_usage_known, json, stop, write_usage};
 use crate::Call;
 use crate::codec::{Front, Writer};
-use crate::ir::{Answer, Delta, Event, Finish, Message, Part, Prompt, Role};
+use crate::ir::{Answer, Delta, Event, Finish, Message, Part, Place, Prompt, Role};
 use crate::notes::Notes;
 use serde_json::{Map, Value};
 use switchyard_core::error::{Error, Kind};
@@ -143,6 +143,7 @@ fn message(text: String) -> Message {
         role: Role::User,
         name: None,
         parts: vec![Part::text(text)],
+        at: Place::new("prompt"),
     }
 }
 

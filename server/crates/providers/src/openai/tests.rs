@@ -600,3 +600,61 @@ proptest! {
         prop_assert_eq!(relay(request, renamed, &pieces), relay(request, renamed, &[STREAM.as_bytes()]));
     }
 }
+
+#[test]
+fn reasoning_of_other_dialects_goes_by_responses_where_nothing_is_lost() {
+    let both = wire().serving(&[Surface::Responses]);
+    let thinking = r#""thinking":{"type":"enabled","budget_tokens":2048}"#;
+    let read = |surface, more: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":4096,"messages":[{{"role":"user","content":"hi"}}]{more}}}"#);
+        Call::parse(surface, Bytes::from(body)).unwrap()
+    };
+    let path = |wire: &OpenAi, call: &Call, model: &str| {
+        let sent = wire.encode(call, model, &HeaderMap::new(), &terms()).unwrap();
+        sent.request.uri().path().to_owned()
+    };
+    let asked = read(Surface::Messages, &format!(",{thinking}"));
+    assert_eq!(path(&both, &asked, "gpt-5"), "/v1/responses");
+    for (wire, more, model) in [
+        // The upstream does not have it; nobody asks for it; the model does not reason; or something else would be lost.
+        (&wire(), format!(",{thinking}"), "gpt-5"),
+        (&both, String::new(), "gpt-5"),
+        (&both, r#","thinking":{"type":"disabled"}"#.to_owned(), "gpt-5"),
+        (&both, format!(",{thinking}"), "gpt-4o"),
+        (&both, format!(r#",{thinking},"stop_sequences":["x"]"#), "gpt-5"),
+    ] {
+        let call = read(Surface::Messages, &more);
+        assert_eq!(path(wire, &call, model), "/v1/chat/completions", "{more} {model}");
+    }
+    let chat = read(Surface::Chat, r#","reasoning_effort":"low""#);
+    assert_eq!(path(&both, &chat, "gpt-5"), "/v1/chat/completions");
+    // What the vendor sealed comes back, whole and streamed, and goes up again.
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"}"#;
+    let said = r#"{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[]}]}"#;
+    let whole = format!(r#"{{"id":"resp_1","object":"response","status":"completed","output":[{item},{said}]}}"#);
+    let reply = both.decode(&asked, "gpt-5", whole.clone().into()).unwrap();
+    let reply: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+    let thought = reply["content"][0].clone();
+    assert_eq!(
+        (&thought["type"], &thought["thinking"]),
+        (&"thinking".into(), &"hm".into())
+    );
+    let streamed = read(Surface::Messages, &format!(r#",{thinking},"stream":true"#));
+    let mut decoder = both.decoder(&streamed, "gpt-5");
+    let completed =
+        format!("event: response.completed\ndata: {{\"type\":\"response.completed\",\"response\":{whole}}}\n\n");
+    let progress = decoder.push(completed.into());
+    let out = progress.out.concat();
+    assert_eq!(progress.end, Some(End::Complete));
+    assert!(String::from_utf8_lossy(&out).contains(thought["signature"].as_str().unwrap()));
+    let again = format!(
+        r#"{{"model":"m","max_tokens":99,"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":[{thought},{{"type":"text","text":"Hi"}}]}},{{"role":"user","content":"more"}}]}}"#
+    );
+    let again = Call::parse(Surface::Messages, again.into()).unwrap();
+    let sent = both
+        .encode(&again, "gpt-5", &HeaderMap::new(), &terms())
+        .unwrap()
+        .request;
+    assert_eq!(sent.uri().path(), "/v1/responses");
+    assert!(String::from_utf8_lossy(sent.body()).contains(r#""encrypted_content":"gAAA""#));
+}

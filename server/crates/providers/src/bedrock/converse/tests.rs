@@ -18,6 +18,7 @@ const SONNET: &str = "anthropic.claude-sonnet-4-5-20250929-v1:0";
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message {
+        at: crate::ir::Place::default(),
         role,
         name: None,
         parts,
@@ -65,6 +66,7 @@ fn refused(part: Part) -> (Kind, String) {
 
 fn tool(name: &str) -> Tool {
     Tool {
+        at: crate::ir::Place::default(),
         name: name.to_owned(),
         description: Some("d".to_owned()),
         kind: ToolKind::Function {
@@ -354,10 +356,12 @@ fn a_model_does_not_begin_to_think_between_a_call_and_its_result() {
 #[test]
 fn tools_and_choices_are_what_converse_has() {
     let custom = Tool {
+        at: crate::ir::Place::default(),
         kind: ToolKind::Custom(Custom::default()),
         ..tool("patch")
     };
     let vendors = Tool {
+        at: crate::ir::Place::default(),
         kind: ToolKind::Vendors(Stranger {
             field: "tools[2]".to_owned(),
             value: Value::Null,
@@ -436,6 +440,7 @@ fn marks_for_the_cache_become_points() {
     };
     let asked = Prompt {
         tools: vec![Tool {
+            at: crate::ir::Place::default(),
             cache: Some(json!({"type": "ephemeral"})),
             ..tool("f")
         }],
@@ -454,7 +459,8 @@ fn marks_for_the_cache_become_points() {
     assert_eq!(body.pointer("/messages/0/content/1").unwrap(), &point);
     assert_eq!(body.pointer("/toolConfig/tools/1").unwrap(), &point);
     let (body, notes) = written(&asked, "meta.llama3-1-8b-instruct-v1:0");
-    assert_eq!((body.pointer("/system/1"), notes.count(Fate::Dropped)), (None, 1));
+    // One of the messages and one of the tool.
+    assert_eq!((body.pointer("/system/1"), notes.count(Fate::Dropped)), (None, 2));
 }
 
 /// The answer to a request that had a tool of an odd name and one that takes any text.
@@ -463,6 +469,7 @@ fn answering() -> Converse {
         tools: vec![
             tool("get.it"),
             Tool {
+                at: crate::ir::Place::default(),
                 kind: ToolKind::Custom(Custom::default()),
                 ..tool("patch")
             },

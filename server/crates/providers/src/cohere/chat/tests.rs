@@ -16,6 +16,7 @@ const COMMAND: &str = "command-a-03-2025";
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message {
+        at: crate::ir::Place::default(),
         role,
         name: None,
         parts,
@@ -55,6 +56,7 @@ fn written(prompt: &Prompt, model: &str) -> (Value, Notes) {
 
 fn tool(name: &str, strict: Option<bool>) -> Tool {
     Tool {
+        at: crate::ir::Place::default(),
         name: name.to_owned(),
         description: Some("d".to_owned()),
         kind: ToolKind::Function { schema: None, strict },
@@ -64,6 +66,7 @@ fn tool(name: &str, strict: Option<bool>) -> Tool {
 
 fn custom(name: &str) -> Tool {
     Tool {
+        at: crate::ir::Place::default(),
         kind: ToolKind::Custom(Custom::default()),
         ..tool(name, None)
     }
