@@ -9,7 +9,7 @@ use switchyard_tests::mock::{MockUpstream, Reply};
 #[tokio::test]
 async fn a_call_reaches_the_upstream_byte_for_byte_and_so_does_its_answer() {
     let mock = MockUpstream::start().await;
-    let odd = r#"{"id":"1", "choices":[ ],"model":"m-2026","service_tier":"x","nested":{"b":1e3,"a":[null]},"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}}"#;
+    let odd = r#"{"id":"1", "choices":[ {"message":{ },"x":[ ]}],"model":"m-2026","service_tier":"x","nested":{"b":1e3,"a":[null]},"usage":{"prompt_tokens":3,"completion_tokens":1,"total_tokens":4}}"#;
     mock.script([Reply::raw(200, [odd]).header("content-type", "application/json")]);
     let app = TestApp::in_front_of(&mock.url()).await;
     let sent = r#"{ "model":"m","messages":[{"role":"user","content":"é\n","cache_control":{}}],"reasoning_effort":"high","x":[1.50,{}] }"#;

@@ -16,7 +16,7 @@ mod usage;
 mod write;
 mod writer;
 
-use crate::failure::{Said, classify};
+use crate::failure::{Said, bad_answer, classify};
 use crate::json::{quoted, splice};
 use crate::notes::Notes;
 use crate::params::WireKind;
@@ -24,7 +24,6 @@ use crate::relay::Relay;
 use crate::site::{self, Unusable, accepting, own_headers, secret_value};
 use crate::skim::{Skim, Span, Written, Wrong};
 use crate::{Call, Encoded, Reply, StreamDecoder, Surface, Takes, Terms, Wire, translate};
-use answer::bad_answer;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use messages::Count;

@@ -137,12 +137,5 @@ fn failed(message: &str, status: Option<u16>) -> Error {
     crate::failure::Said::of(&said).into_error(status)
 }
 
-fn bad_answer(what: &str) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, what)
-    }
-}
-
 #[cfg(test)]
 mod tests;

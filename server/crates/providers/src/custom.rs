@@ -4,20 +4,75 @@
 //! `input`; and what comes back as a call of that function is the caller's custom tool again, from here on.
 
 use crate::Call as Asked;
-use crate::ir::{Answer, Delta, Event, Part, ToolKind};
-use serde::Deserialize;
-use std::borrow::Cow;
+use crate::ir::{Answer, Call, Custom, Delta, Event, Part, ToolKind};
+use serde_json::{Map, Value, json};
 
-#[derive(Deserialize)]
-struct Wrapped<'a> {
-    #[serde(borrow)]
-    input: Cow<'a, str>,
+/// The one argument of a function that stands for a tool which takes any text.
+const INPUT: &str = "input";
+
+/// The schema of such a function.
+pub(crate) fn schema(custom: &Custom) -> Value {
+    let mut input = Map::new();
+    input.insert("type".to_owned(), json!("string"));
+    if let Some(grammar) = grammar(custom) {
+        let text = |name| grammar.get(name).and_then(Value::as_str).unwrap_or_default();
+        let says = format!("Must follow this {} grammar:\n{}", text("syntax"), text("definition"));
+        input.insert("description".to_owned(), json!(says));
+    }
+    json!({"type": "object", "properties": {INPUT: input}, "required": [INPUT]})
 }
 
-/// The text inside; what has no such shape is handed on as it is.
+/// What became of such a tool, for the caller.
+pub(crate) fn why(custom: &Custom) -> &'static str {
+    if grammar(custom).is_some() {
+        "sent as a function of one text, `input`: the grammar is told to the model, and not kept to"
+    } else {
+        "sent as a function of one text, `input`"
+    }
+}
+
+fn grammar(custom: &Custom) -> Option<&Value> {
+    let format = custom.format.as_ref()?;
+    // The older surface has the grammar one level deeper.
+    let is_one = format.get("type").is_some_and(|kind| kind == "grammar");
+    is_one.then(|| format.get("grammar").unwrap_or(format))
+}
+
+/// A text as that function's arguments.
+pub(crate) fn wrap(text: &str) -> Value {
+    json!({ INPUT: text })
+}
+
+/// A call's arguments where they have to be an object. `false` if they were to be one and are none: then their text is in it.
+pub(crate) fn object(call: &Call) -> (Value, bool) {
+    arguments(&call.arguments, call.is_custom)
+}
+
+/// As [`object`].
+pub(crate) fn arguments(written: &str, is_custom: bool) -> (Value, bool) {
+    if is_custom {
+        return (wrap(written), true);
+    }
+    if written.trim().is_empty() {
+        return (json!({}), true);
+    }
+    match serde_json::from_str(written) {
+        Ok(object @ Value::Object(_)) => (object, true),
+        Ok(Value::Null) => (json!({}), true),
+        _ => (wrap(written), false),
+    }
+}
+
+/// The text inside. A model that did not keep to the schema is taken at its word.
 fn unwrap(arguments: &str) -> String {
-    serde_json::from_str::<Wrapped<'_>>(arguments)
-        .map_or_else(|_| arguments.to_owned(), |inside| inside.input.into_owned())
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(mut object)) if object.len() == 1 => match object.get_mut(INPUT).map(Value::take) {
+            Some(Value::String(text)) => text,
+            _ => arguments.to_owned(),
+        },
+        Ok(Value::String(text)) => text,
+        _ => arguments.to_owned(),
+    }
 }
 
 /// Names of the call's custom tools.
@@ -151,10 +206,41 @@ impl Restorer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Restorer, restore};
-    use crate::ir::{Answer, Call, Choice, Delta, Event, Finish, Part};
+    use super::{Restorer, arguments, restore, schema, unwrap, wrap};
+    use crate::ir::{Answer, Call, Choice, Custom, Delta, Event, Finish, Part};
     use crate::{Call as Asked, Surface};
     use bytes::Bytes;
+    use serde_json::json;
+
+    #[test]
+    fn any_text_travels_as_an_argument_and_comes_back() {
+        for text in ["", "*** Begin\n\"x\"", "{\"input\":1}"] {
+            assert_eq!(unwrap(&wrap(text).to_string()), text);
+        }
+        for odd in ["", "{\"input\":", "{\"input\":1}", "{\"a\":\"b\"}", "[1]"] {
+            assert_eq!(unwrap(odd), odd);
+        }
+        let grammar = json!({"type": "grammar", "syntax": "lark", "definition": "start: A"});
+        for format in [grammar.clone(), json!({"type": "grammar", "grammar": grammar})] {
+            let schema = schema(&Custom { format: Some(format) });
+            let says = schema.pointer("/properties/input/description").unwrap();
+            assert_eq!(says, "Must follow this lark grammar:\nstart: A");
+        }
+    }
+
+    #[test]
+    fn arguments_are_an_object_whatever_they_were() {
+        for (written, is_custom, object, is_one) in [
+            (r#"{"b":1,"a":2}"#, false, json!({"b": 1, "a": 2}), true),
+            (" ", false, json!({}), true),
+            ("null", false, json!({}), true),
+            ("[1]", false, json!({"input": "[1]"}), false),
+            ("{\"a\":", false, json!({"input": "{\"a\":"}), false),
+            ("{}", true, json!({"input": "{}"}), true),
+        ] {
+            assert_eq!(arguments(written, is_custom), (object, is_one), "{written}");
+        }
+    }
 
     fn asked() -> Asked {
         let body = r#"{"model":"m","input":"x","tools":[{"type":"custom","name":"patch"},{"type":"function","name":"f","parameters":{"type":"object"}}]}"#;

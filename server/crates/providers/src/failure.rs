@@ -240,6 +240,14 @@ fn kind_of_word(word: &str) -> Kind {
     }
 }
 
+/// Under a status of success there is no answer.
+pub(crate) fn bad_answer(message: impl Into<String>) -> Error {
+    Error {
+        status: Some(200),
+        ..Error::new(Kind::BadAnswer, message)
+    }
+}
+
 /// What an answer with a status that is no success means.
 #[must_use]
 pub fn classify(status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Error {

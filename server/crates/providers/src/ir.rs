@@ -20,7 +20,7 @@ pub use answer::{Answer, Choice, Finish};
 pub use embed::{Embed, EmbedInput, Encoding, Vectors};
 pub use event::{Delta, Event};
 pub use prompt::{
-    Audio, Call, Citation, Custom, Document, Effort, Format, Image, Message, Part, Prompt, Reasoning, ResultOf, Role,
-    Sampling, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
+    Audio, Call, Citation, Custom, Document, Effort, Format, Image, Message, Part, Place, Prompt, Reasoning, ResultOf,
+    Role, Sampling, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
 pub use seal::{Maker, Seal};

@@ -20,6 +20,7 @@ pub mod gemini;
 mod ids;
 pub mod ir;
 mod json;
+mod names;
 pub mod notes;
 pub mod openai;
 pub mod params;

@@ -8,19 +8,20 @@ pub(crate) mod responses;
 mod stream;
 
 use crate::call::StreamOptions;
-use crate::failure::{Said, classify};
+use crate::codec::Back;
+use crate::failure::{Said, bad_answer, classify};
 use crate::json::{quoted, splice};
 use crate::notes::Notes;
 use crate::params::WireKind;
 use crate::relay::Relay;
 use crate::site::{self, Unusable, accepting, own_headers, secret_value};
 use crate::skim::{Skim, Span, Written, Wrong};
-use crate::{Call, Encoded, Reply, StreamDecoder, Surface, Takes, Task, Terms, Wire, translate};
+use crate::{Call, Dialect, Encoded, Reply, StreamDecoder, Surface, Takes, Task, Terms, Wire, translate};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 use std::mem;
 use std::time::SystemTime;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::Error;
 use switchyard_core::secret::Secret;
 use switchyard_core::usage::Usage;
 
@@ -94,6 +95,22 @@ impl OpenAi {
         }
     }
 
+    /// The same for one call, and the back that writes it if it is translated.
+    fn asked(&self, call: &Call, model: &str) -> (Surface, Option<&'static dyn Back>) {
+        let surface = self.asked_by(call.surface, model);
+        if surface == call.surface {
+            return (surface, None);
+        }
+        let is_foreign = call.surface.dialect() != Dialect::OpenAi && call.surface.task() == Task::Converse;
+        if is_foreign
+            && self.serves.contains(&Surface::Responses)
+            && call.prompt().is_ok_and(|prompt| responses::suits(&prompt, model))
+        {
+            return (Surface::Responses, Some(&Responses));
+        }
+        (surface, Some(&Chat))
+    }
+
     fn post(
         &self,
         surface: Surface,
@@ -126,8 +143,9 @@ fn completes(model: &str) -> bool {
 struct ReplyView {
     model: Option<Span>,
     usage: UsageView,
+    groq: Option<Span>,
     error: Option<Span>,
-    choices: Option<Span>,
+    choices: Option<Choices>,
     data: Option<Span>,
 }
 
@@ -139,13 +157,76 @@ impl ReplyView {
                 b"model" => skim.fill(&mut self.model, "model")?,
                 b"usage" => self.usage.read(skim)?,
                 b"error" => skim.fill(&mut self.error, "error")?,
-                b"choices" => skim.fill(&mut self.choices, "choices")?,
+                b"choices" => {
+                    skim.once(&mut self.choices.is_some(), "choices")?;
+                    self.choices = Some(Choices::read(skim)?);
+                }
+                b"x_groq" => self.groq = usage_of_groq(skim)?.or(self.groq),
                 b"data" => skim.fill(&mut self.data, "data")?,
                 _ => skim.skip()?,
             }
         }
         skim.finish()
     }
+}
+
+/// What has to be known of a list of choices.
+#[derive(Default)]
+struct Choices {
+    is_list: bool,
+    is_empty: bool,
+    /// One of them says that it failed,
+    has_failed: bool,
+    /// and how.
+    error: Option<Span>,
+}
+
+impl Choices {
+    fn read(skim: &mut Skim<'_>) -> Result<Self, Wrong> {
+        let mut choices = Self {
+            is_list: skim.enter_if(b'[')?,
+            is_empty: true,
+            ..Self::default()
+        };
+        while choices.is_list && skim.item()? {
+            choices.is_empty = false;
+            if skim.enter_if(b'{')? {
+                choices.read_one(skim)?;
+            }
+        }
+        Ok(choices)
+    }
+
+    fn read_one(&mut self, skim: &mut Skim<'_>) -> Result<(), Wrong> {
+        while let Some(key) = skim.any_key()? {
+            let (is_reason, is_error) = (key == Some(b"finish_reason"), key == Some(b"error"));
+            let start = skim.value_start();
+            skim.skip()?;
+            let value = skim.written_from(start);
+            if is_reason && value.says("error") == Some(true) {
+                self.has_failed = true;
+            } else if is_error && !value.is_empty() {
+                self.has_failed = true;
+                self.error.get_or_insert(skim.span_from(start));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where Groq's own report of usage stands, in the `x_groq` of a stream's last chunk.
+fn usage_of_groq(skim: &mut Skim<'_>) -> Result<Option<Span>, Wrong> {
+    let mut usage = None;
+    if skim.enter_if(b'{')? {
+        while let Some(key) = skim.any_key()? {
+            if key == Some(b"usage") {
+                usage = Some(skim.value()?);
+            } else {
+                skim.skip()?;
+            }
+        }
+    }
+    Ok(usage)
 }
 
 /// Where the value of a `usage` field stands, and its counts. Whatever it is, it makes no answer wrong.
@@ -210,6 +291,13 @@ impl UsageView {
         }
         self.span = Some(skim.span_from(start));
         Ok(())
+    }
+
+    /// What a document says that is such a value.
+    fn usage_of(document: &[u8]) -> Option<Usage> {
+        let mut view = Self::default();
+        view.read(&mut Skim::new(document)).ok()?;
+        view.usage(document)
     }
 
     /// What it says. `None` for `null` and for what is no usage.
@@ -280,10 +368,10 @@ impl Wire for OpenAi {
     }
 
     fn encode(&self, call: &Call, model: &str, client: &HeaderMap, terms: &Terms) -> Result<Encoded, Error> {
-        let surface = self.asked_by(call.surface, model);
-        if surface != call.surface {
+        let (surface, back) = self.asked(call, model);
+        if let Some(back) = back {
             let mut notes = Notes::default();
-            let body = translate::conversation(call, model, WireKind::OpenAi, &Chat, terms.on_unsupported, &mut notes)?;
+            let body = translate::conversation(call, model, WireKind::OpenAi, back, terms.on_unsupported, &mut notes)?;
             let request = self.post(surface, call.stream, client, body.into())?;
             return Ok(Encoded { request, notes });
         }
@@ -334,8 +422,8 @@ impl Wire for OpenAi {
     }
 
     fn decode(&self, call: &Call, model: &str, body: Bytes) -> Result<Reply, Error> {
-        if self.asked_by(call.surface, model) != call.surface {
-            return translate::answer(call, &Chat, &body);
+        if let (_, Some(back)) = self.asked(call, model) {
+            return translate::answer(call, back, &body);
         }
         if call.surface == Surface::Responses {
             return responses::relay(call, model, &body);
@@ -350,15 +438,24 @@ impl Wire for OpenAi {
         if let Some(error) = written(view.error).filter(|error| !error.is_null()) {
             return Err(Said::of(error.as_str()).into_error(Some(200)));
         }
-        let output = match call.surface.task() {
-            Task::Embed => view.data,
-            Task::Converse | Task::Count => view.choices,
+        let choices = view.choices.unwrap_or_default();
+        let is_there = match call.surface.task() {
+            Task::Embed => written(view.data).is_some_and(Written::is_list),
+            Task::Converse | Task::Count => choices.is_list,
         };
-        if !written(output).is_some_and(Written::is_list) {
+        if !is_there {
             let field = call.surface.output_field();
             return Err(bad_answer(format!("the upstream's answer has no `{field}`")));
         }
-        let usage = view.usage.usage(&body).unwrap_or_default();
+        if choices.has_failed {
+            let error = written(choices.error).map(Written::as_str);
+            return Err(chat::failed_choice(error, Some(200)));
+        }
+        if choices.is_list && choices.is_empty {
+            return Err(bad_answer(chat::NO_CHOICE));
+        }
+        let groq = || UsageView::usage_of(written(view.groq)?.bytes());
+        let usage = view.usage.usage(&body).or_else(groq).unwrap_or_default();
         let edits = match view.model {
             Some(at) if model != call.model => vec![(at.range(), quoted(&call.model))],
             _ => Vec::new(),
@@ -371,8 +468,8 @@ impl Wire for OpenAi {
     }
 
     fn decoder(&self, call: &Call, model: &str) -> Box<dyn StreamDecoder> {
-        if self.asked_by(call.surface, model) != call.surface {
-            return translate::stream(call, &Chat);
+        if let (_, Some(back)) = self.asked(call, model) {
+            return translate::stream(call, back);
         }
         let renamed = model != call.model;
         match call.surface {
@@ -383,13 +480,6 @@ impl Wire for OpenAi {
 
     fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8], now: SystemTime) -> Error {
         classify(status, headers, body, now)
-    }
-}
-
-fn bad_answer(message: String) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, message)
     }
 }
 

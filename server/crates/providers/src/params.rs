@@ -238,7 +238,7 @@ pub(crate) fn enforce(
         if !is_given(prompt, *param) {
             continue;
         }
-        let field = param.name(surface);
+        let field = prompt.name(*param, surface);
         match support(wire, *param) {
             Support::Forward => notes.kept(field),
             Support::Translate => notes.mapped(field, ""),
@@ -271,9 +271,9 @@ fn is_given(prompt: &Prompt, param: Param) -> bool {
         // One is what everybody gives.
         Param::N => sampling.n.is_some_and(|n| n != 1),
         Param::Seed => sampling.seed.is_some(),
-        Param::MaxTokens => prompt.max_tokens.is_some(),
-        // The same thing in a prompt: told of once.
-        Param::MaxCompletionTokens => false,
+        // The same thing in a prompt: told of once, by the name that it was given.
+        Param::MaxTokens => prompt.max_tokens.is_some() && !is_called(prompt, "max_completion_tokens"),
+        Param::MaxCompletionTokens => prompt.max_tokens.is_some() && is_called(prompt, "max_completion_tokens"),
         Param::PresencePenalty => sampling.presence_penalty.is_some(),
         Param::FrequencyPenalty => sampling.frequency_penalty.is_some(),
         Param::Stop => !sampling.stop.is_empty(),
@@ -293,6 +293,10 @@ fn is_given(prompt: &Prompt, param: Param) -> bool {
         Param::Store => prompt.store == Some(true),
         Param::CacheKey => prompt.cache_key.is_some(),
     }
+}
+
+fn is_called(prompt: &Prompt, name: &str) -> bool {
+    prompt.called.iter().any(|(_, called)| *called == name)
 }
 
 fn take_out(prompt: &mut Prompt, param: Param) {
@@ -321,5 +325,37 @@ fn take_out(prompt: &mut Prompt, param: Param) {
         Param::ServiceTier => prompt.service_tier = None,
         Param::Store => prompt.store = None,
         Param::CacheKey => prompt.cache_key = None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OnUnsupported, WireKind, enforce};
+    use crate::notes::Notes;
+    use crate::{Call, Surface};
+    use bytes::Bytes;
+
+    #[test]
+    fn a_parameter_is_called_what_the_caller_called_it() {
+        for (given, field) in [
+            (r#""max_tokens":9"#, "max_tokens"),
+            (r#""max_completion_tokens":9"#, "max_completion_tokens"),
+            (r#""functions":[{"name":"f"}]"#, "functions"),
+            (r#""reasoning":{"effort":"low"}"#, "reasoning"),
+            (r#""reasoning_effort":"low""#, "reasoning_effort"),
+            (r#""thinking":{"type":"enabled","budget_tokens":2048}"#, "thinking"),
+            (r#""user":"u""#, "user"),
+            (r#""safety_identifier":"u""#, "safety_identifier"),
+        ] {
+            let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"u"}}],{given}}}"#);
+            let call = Call::parse(Surface::Chat, Bytes::from(body)).unwrap();
+            for wire in WireKind::ALL {
+                let mut prompt = std::sync::Arc::unwrap_or_clone(call.prompt().unwrap());
+                let mut notes = Notes::default();
+                enforce(&mut prompt, Surface::Chat, wire, OnUnsupported::Warn, &mut notes).unwrap();
+                let fields: Vec<&str> = notes.list().iter().map(|note| &*note.field).collect();
+                assert_eq!(fields, [field], "{given} to {}", wire.as_str());
+            }
+        }
     }
 }

@@ -78,7 +78,7 @@ impl Lowered {
 const DEEPEST: usize = 48;
 /// Or has as many parts.
 const MOST: usize = 20_000;
-/// Or becomes so much longer by it, besides [`GROWTH`] times its length.
+/// Or becomes so much longer by it, besides [`GROWTH`] times its length. All those of a request share it.
 const ROOM: usize = 1 << 20;
 const GROWTH: usize = 4;
 /// A keyword that was left out is told by so many of its characters.
@@ -100,19 +100,34 @@ const SILENT: [&str; 8] = [
     "id",
 ];
 
+/// What the schemas of one request may become in bytes, all of them together: there may be a thousand tools.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    room: usize,
+}
+
+impl Budget {
+    pub(crate) const fn new() -> Self {
+        Self { room: ROOM }
+    }
+}
+
 /// Says a JSON schema in Google's part of `OpenAPI` 3.0.
-pub(crate) fn openapi(schema: &Value, root: Root) -> Lowered {
+pub(crate) fn openapi(schema: &Value, root: Root, budget: &mut Budget) -> Lowered {
+    let own = weight(schema).saturating_mul(GROWTH);
     let mut walk = Walk {
         root: schema,
         following: Vec::new(),
         parts: 0,
-        room: weight(schema).saturating_mul(GROWTH).saturating_add(ROOM),
+        room: own.saturating_add(budget.room),
         told: Told::default(),
     };
     let mut made = walk.schema(schema, 0);
     if root == Root::Object {
         made = walk.as_object(made);
     }
+    // Its own length pays for no other one.
+    budget.room = budget.room.min(walk.room);
     Lowered {
         schema: made,
         told: walk.told,
@@ -786,12 +801,12 @@ fn or_null(mut made: Map<String, Value>) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Root, openapi, widened};
+    use super::{Budget, Root, openapi, widened};
     use crate::notes::Notes;
     use serde_json::{Value, json};
 
     fn lowered(schema: &Value, root: Root) -> (Value, Vec<String>) {
-        let made = openapi(schema, root);
+        let made = openapi(schema, root, &mut Budget::new());
         let mut notes = Notes::default();
         made.tell("f", &mut notes);
         let notes = notes.list().iter();
@@ -985,6 +1000,28 @@ mod tests {
                 .iter()
                 .any(|note| note.contains("cut off"))
         );
+    }
+
+    #[test]
+    fn all_schemas_of_a_request_share_what_they_may_grow_by() {
+        let refer = |i: usize| (format!("p{i}"), json!({"$ref": "#/$defs/a"}));
+        let properties: serde_json::Map<_, _> = (0..400).map(refer).collect();
+        let of = |length: usize| {
+            let text = json!({"type": "string", "description": "x".repeat(length)});
+            json!({"type": "object", "properties": properties, "$defs": {"a": text}})
+        };
+        let (greedy, modest) = (of(2000), of(10));
+        let mut budget = Budget::new();
+        let made: Vec<_> = (0..50).map(|_| openapi(&greedy, Root::Object, &mut budget)).collect();
+        let written = greedy.to_string().len() * made.len();
+        let grown: usize = made.iter().map(|made| json!(made.schema).to_string().len()).sum();
+        assert!(grown < 4 * written + (2 << 20), "{grown}");
+        let cut_off = |made: &super::Lowered| made.told.is_cut_off;
+        assert!(!cut_off(&made[0]) && made.iter().skip(2).all(cut_off));
+        // What grows within its own measure does not pay for others.
+        assert!(!cut_off(&openapi(&modest, Root::Object, &mut budget)));
+        let mut fresh = Budget::new();
+        assert!((0..1000).all(|_| !cut_off(&openapi(&modest, Root::Object, &mut fresh))));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::codec::{Ask, Back, CountBack, EmbedBack, Reader, Writer};
 use crate::custom::{self, Restorer};
+use crate::failure::bad_answer;
 use crate::front::front;
 use crate::ir::{Delta, Event};
 use crate::notes::Notes;
@@ -14,7 +15,7 @@ use crate::relay::estimate;
 use crate::{Call, Dialect, End, Progress, Reply, StreamDecoder, Surface, Task};
 use bytes::Bytes;
 use std::sync::Arc;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::Error;
 use switchyard_core::usage::Usage;
 
 /// The body of a conversation on another wire.
@@ -125,10 +126,7 @@ pub(crate) fn vectors(call: &Call, back: &dyn EmbedBack, body: &[u8]) -> Result<
             vectors.vectors.len(),
             embed.inputs.len()
         );
-        return Err(Error {
-            status: Some(200),
-            ..Error::new(Kind::BadAnswer, message)
-        });
+        return Err(bad_answer(message));
     }
     let usage = vectors.usage;
     Ok(Reply {

@@ -5,26 +5,19 @@ use super::messages::Counted;
 use super::read::{citation, seal_of_call};
 use super::usage::{Counts, Written};
 use super::{UNSIGNED, event};
-use crate::failure::Said;
+use crate::failure::{Said, bad_answer};
 use crate::ids::fitting;
 use crate::ir::{Answer, Call as ToolCall, Choice, Citation, Finish, Maker, Part, Seal, Stranger, Thought};
 use crate::notes::{Notes, item};
-use crate::{Call, Origin};
+use crate::{Call, Origin, ids};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::Error;
 
 /// Longest id of a call.
 pub(super) const LONGEST_ID: usize = 64;
-
-pub(super) fn bad_answer(message: impl Into<String>) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, message)
-    }
-}
 
 // === in ===
 
@@ -59,9 +52,9 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     let content = view
         .content
         .ok_or_else(|| bad_answer("the upstream's answer has no `content`"))?;
-    let mut parts = Vec::with_capacity(content.len());
+    let (mut parts, mut calls) = (Vec::with_capacity(content.len()), 0);
     for (index, raw) in content.into_iter().enumerate() {
-        parts.extend(read_part(raw, index)?);
+        parts.extend(read_part(raw, index, origin, &mut calls)?);
     }
     let tier: Tier = event::inside(view.usage);
     let has_call = parts.iter().any(|part| matches!(part, Part::Call(_)));
@@ -83,7 +76,7 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     })
 }
 
-fn read_part(raw: &RawValue, index: usize) -> Result<Option<Part>, Error> {
+fn read_part(raw: &RawValue, index: usize, origin: &Origin, calls: &mut usize) -> Result<Option<Part>, Error> {
     let path = item("content", index);
     let odd = |error: Error| bad_answer(format!("the upstream's answer is not a valid message: {error}"));
     let mut block = Fields::of(raw, path).map_err(odd)?;
@@ -116,12 +109,17 @@ fn read_part(raw: &RawValue, index: usize) -> Result<Option<Part>, Error> {
             is_redacted: true,
             ..Thought::default()
         }),
-        "tool_use" => Part::Call(ToolCall {
-            id: block.need_text("id").map_err(odd)?,
-            name: block.need_text("name").map_err(odd)?,
-            arguments: block.raw("input").map_or("{}", RawValue::get).to_owned(),
-            ..ToolCall::default()
-        }),
+        "tool_use" => {
+            let id = block.text("id").map_err(odd)?.filter(|id| !id.is_empty());
+            let id = id.unwrap_or_else(|| ids::made(origin, *calls));
+            *calls += 1;
+            Part::Call(ToolCall {
+                id,
+                name: block.need_text("name").map_err(odd)?,
+                arguments: block.raw("input").map_or("{}", RawValue::get).to_owned(),
+                ..ToolCall::default()
+            })
+        }
         _ => Part::Stranger(Stranger {
             field: block.path().to_owned(),
             value: serde_json::from_str(raw.get()).unwrap_or_default(),
@@ -234,6 +232,8 @@ pub(super) fn message_id(id: Option<&str>, origin: &Origin) -> String {
     )
 }
 
+pub(super) const STRANGER: &str = "there is no such thing in answers here";
+
 fn write_part<'a>(part: &'a Part, content: &mut Vec<Block<'a>>, notes: &mut Notes) {
     match part {
         Part::Text { text, citations, .. } => {
@@ -277,7 +277,7 @@ fn write_part<'a>(part: &'a Part, content: &mut Vec<Block<'a>>, notes: &mut Note
         Part::Image(_) => notes.dropped("images", "there are no images in answers here"),
         Part::Document(_) => notes.dropped("documents", "there are no documents in answers here"),
         Part::Result(_) => notes.dropped("results", "there are no results of the vendor's own tools here"),
-        Part::Stranger(stranger) => notes.dropped(stranger.field.clone(), "there is no such thing in answers here"),
+        Part::Stranger(stranger) => notes.dropped(stranger.field.clone(), STRANGER),
     }
 }
 
@@ -330,7 +330,12 @@ pub(super) fn write_citation(citation: &Citation, notes: &mut Notes) -> Option<V
 }
 
 /// What a tool is called with. It is an object here, whatever it was.
-pub(super) fn input(arguments: &str, is_custom: bool, field: &'static str, notes: &mut Notes) -> Box<RawValue> {
+pub(super) fn input(
+    arguments: &str,
+    is_custom: bool,
+    field: impl Into<Cow<'static, str>>,
+    notes: &mut Notes,
+) -> Box<RawValue> {
     let wrapped = |value: Value| {
         let object = json!({ "input": value });
         serde_json::value::to_raw_value(&object).unwrap_or_default()

@@ -3,8 +3,8 @@
 use super::UNSIGNED;
 use super::fields::{Fields, wrong};
 use crate::ir::{
-    Call as ToolCall, Citation, Document, Effort, Format, Image, Maker, Message, Part, Prompt, Reasoning, ResultOf,
-    Role, Seal, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
+    Call as ToolCall, Citation, Document, Effort, Format, Image, Maker, Message, Part, Place, Prompt, Reasoning,
+    ResultOf, Role, Seal, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
 use crate::notes::item;
 use crate::{Call, Surface};
@@ -76,6 +76,7 @@ fn read_system(body: &mut Fields<'_>, prompt: &mut Prompt) -> Result<(), Error> 
             role: Role::System,
             name: None,
             parts,
+            at: Place::new("system"),
         });
     }
     Ok(())
@@ -105,14 +106,14 @@ fn read_messages(body: &mut Fields<'_>, prompt: &mut Prompt) -> Result<(), Error
         let mut parts = Vec::new();
         reader.read(content, &path, must, &mut parts)?;
         reader.strangers.extend(message.strangers());
-        push(&mut prompt.messages, role, parts);
+        push(&mut prompt.messages, role, parts, &Place::new(item("messages", index)));
     }
     prompt.strangers.append(&mut reader.strangers);
     Ok(())
 }
 
 /// Results of tools stand in the user's messages here, and are messages of their own elsewhere.
-fn push(messages: &mut Vec<Message>, role: Role, parts: Vec<Part>) {
+fn push(messages: &mut Vec<Message>, role: Role, parts: Vec<Part>, at: &Place) {
     let is_empty = parts.is_empty();
     let mut last = None;
     for part in parts {
@@ -126,6 +127,7 @@ fn push(messages: &mut Vec<Message>, role: Role, parts: Vec<Part>) {
                 role,
                 name: None,
                 parts: Vec::new(),
+                at: at.clone(),
             });
         }
         if let Some(message) = messages.last_mut() {
@@ -137,6 +139,7 @@ fn push(messages: &mut Vec<Message>, role: Role, parts: Vec<Part>) {
             role,
             name: None,
             parts: Vec::new(),
+            at: at.clone(),
         });
     }
 }
@@ -421,6 +424,7 @@ fn read_tools(body: &mut Fields<'_>, prompt: &mut Prompt) -> Result<(), Error> {
     let tools: Option<Vec<&RawValue>> = body.take("tools", "must be a list of tools")?;
     for (index, raw) in tools.into_iter().flatten().enumerate() {
         let mut tool = Fields::of(raw, item("tools", index))?;
+        let at = Place::new(item("tools", index));
         let kind = tool.text("type")?;
         let name = tool.text("name")?;
         let cache = tool.value("cache_control")?;
@@ -433,6 +437,7 @@ fn read_tools(body: &mut Fields<'_>, prompt: &mut Prompt) -> Result<(), Error> {
                     value: serde_json::from_str(raw.get()).unwrap_or_default(),
                 }),
                 cache,
+                at,
             });
             continue;
         }
@@ -448,6 +453,7 @@ fn read_tools(body: &mut Fields<'_>, prompt: &mut Prompt) -> Result<(), Error> {
                 strict: tool.take("strict", "must be true or false")?,
             },
             cache,
+            at,
         });
         prompt.strangers.extend(tool.strangers());
     }

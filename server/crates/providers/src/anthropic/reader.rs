@@ -7,6 +7,7 @@ use super::usage::Counts;
 use crate::codec::Reader;
 use crate::failure::Said;
 use crate::ir::{Citation, Delta, Event, Finish};
+use crate::notes::item;
 use crate::sse::{self, Block, Framer};
 use crate::{End, Origin, ids, relay};
 use bytes::Bytes;
@@ -173,7 +174,10 @@ impl Messages {
                     open.input = Some(block.input.map_or("{}", RawValue::get).to_owned());
                 }
             }
-            What::Other => {}
+            What::Other => out.push(Event::Stranger(item(
+                "content",
+                usize::try_from(index).unwrap_or(usize::MAX),
+            ))),
         }
     }
 

@@ -9,9 +9,11 @@ mod schema;
 
 use super::model::{Model, Off, Thinks};
 use crate::codec::Ask;
+use crate::custom;
 use crate::ids::fitting;
 use crate::ir::{Effort, Format, Prompt, Reasoning, Tool, ToolChoice, ToolKind};
-use crate::notes::{Notes, item};
+use crate::names::{self, OfTool};
+use crate::notes::Notes;
 use crate::params::Param;
 use conversation::{Content, Conversation, Turn};
 use serde::Serialize;
@@ -150,7 +152,7 @@ impl Thinking {
 
 impl<'a> Writing<'a, '_> {
     fn name(&self, param: Param) -> &'static str {
-        param.name(self.ask.surface)
+        self.prompt.name(param, self.ask.surface)
     }
 
     // === tools ===
@@ -158,25 +160,17 @@ impl<'a> Writing<'a, '_> {
     fn tools(&mut self) -> Result<Vec<(&'a str, Value)>, Error> {
         let mut written = Vec::with_capacity(self.prompt.tools.len());
         for (index, tool) in self.prompt.tools.iter().enumerate() {
-            let field = item("tools", index);
+            let surface = self.ask.surface;
+            let named = |what| names::tool(tool, index, surface, what);
             match &tool.kind {
                 ToolKind::Function { schema, strict } => {
                     let is_strict = *strict == Some(true);
-                    written.push((&*tool.name, self.function(tool, schema.as_ref(), is_strict, &field)?));
+                    written.push((&*tool.name, self.function(tool, schema.as_ref(), is_strict, index)?));
                 }
                 ToolKind::Custom(custom) => {
-                    let what = if custom.format.is_some() {
-                        "a function with one text, `input`: the grammar is not kept to"
-                    } else {
-                        "a function with one text, `input`"
-                    };
-                    self.notes.approximated(field.clone(), what);
-                    let schema = json!({
-                        "type": "object",
-                        "properties": { "input": { "type": "string" } },
-                        "required": ["input"],
-                    });
-                    written.push((&*tool.name, self.function(tool, Some(&schema), false, &field)?));
+                    self.notes.approximated(named(OfTool::Tool), custom::why(custom));
+                    let schema = custom::schema(custom);
+                    written.push((&*tool.name, self.function(tool, Some(&schema), false, index)?));
                 }
                 ToolKind::Vendors(stranger) => {
                     let why = "a tool that another vendor runs itself";
@@ -187,10 +181,12 @@ impl<'a> Writing<'a, '_> {
         Ok(written)
     }
 
-    fn function(&mut self, tool: &Tool, schema: Option<&Value>, strict: bool, field: &str) -> Result<Value, Error> {
+    fn function(&mut self, tool: &Tool, schema: Option<&Value>, strict: bool, index: usize) -> Result<Value, Error> {
+        let surface = self.ask.surface;
+        let named = |what| names::tool(tool, index, surface, what);
         if fitting(&tool.name, LONGEST_NAME) != tool.name {
             let what = "a tool's name has at most 128 letters, digits, `-` and `_` there; rename the tool";
-            return Err(unsupported(field, what));
+            return Err(unsupported(&named(OfTool::Tool), what));
         }
         let mut written = json!({ "name": tool.name });
         if let Some(description) = &tool.description {
@@ -200,14 +196,14 @@ impl<'a> Writing<'a, '_> {
             let knows = self.model.has_schemas();
             if !knows {
                 self.notes
-                    .dropped(format!("{field}.strict"), "this model has no strict tools");
+                    .dropped(named(OfTool::Strict), "this model has no strict tools");
             }
             knows
         };
         let mut input = schema.cloned().unwrap_or_else(|| json!({}));
-        schema::of_input(&mut input, field, self.notes);
+        schema::of_input(&mut input, &named(OfTool::Parameters), self.notes);
         if strict {
-            schema::restrict(&mut input, field, self.notes);
+            schema::restrict(&mut input, &named(OfTool::Parameters), self.notes);
             written["strict"] = true.into();
         }
         written["input_schema"] = input;
@@ -298,8 +294,10 @@ impl<'a> Writing<'a, '_> {
                 strict: _,
             }) if self.model.has_schemas() => {
                 if name.is_some() {
-                    self.notes
-                        .dropped(format!("{field}.name"), "schemas have no names there");
+                    self.notes.dropped(
+                        names::of_format(self.ask.surface, "name"),
+                        "schemas have no names there",
+                    );
                 }
                 let mut schema = schema.clone();
                 schema::restrict(&mut schema, field, self.notes);

@@ -5,7 +5,7 @@
 //! until the open one may be closed: texts and thoughts end where the next part begins, a call when its input is whole.
 
 use super::UNSIGNED;
-use super::answer::{LONGEST_ID, input, message_id, stop_reason, stop_sequence, write_citation};
+use super::answer::{LONGEST_ID, STRANGER, input, message_id, stop_reason, stop_sequence, write_citation};
 use super::read::seal_of_call;
 use super::usage::Written;
 use crate::codec::Writer;
@@ -652,6 +652,7 @@ impl Writer for Messages {
                 self.usage = usage;
                 self.is_counted = true;
             }
+            Event::Stranger(field) => notes.dropped(field, STRANGER),
             Event::Ping if self.has_started => out.extend_from_slice(b"event: ping\ndata: {\"type\":\"ping\"}\n\n"),
             Event::Ping => {}
         }

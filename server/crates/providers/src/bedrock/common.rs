@@ -1,12 +1,12 @@
 //! What Bedrock and Cohere have in common: both are only ever written to for callers of other dialects, and both are narrow
 //! in what they take for the name of a tool, and know none that takes plain text.
 
-use crate::ir::{Custom, Format, Prompt, ToolKind};
-use crate::{Call, Surface};
-use serde_json::{Map, Value, json};
+use crate::Call;
+use crate::ir::{Format, Prompt};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// What a tool may be called.
@@ -47,8 +47,6 @@ pub(crate) fn fitting_name(name: &str, letters: Letters) -> Cow<'_, str> {
 pub(crate) struct Tools {
     /// The caller's names, by those that were sent.
     renamed: HashMap<String, String>,
-    /// Those that take any text. They were sent as functions of one text.
-    customs: HashSet<String>,
 }
 
 impl Tools {
@@ -64,9 +62,6 @@ impl Tools {
             if let Cow::Owned(sent) = fitting_name(&tool.name, letters) {
                 tools.renamed.insert(sent, tool.name.clone());
             }
-            if matches!(tool.kind, ToolKind::Custom(_)) {
-                tools.customs.insert(tool.name.clone());
-            }
         }
         tools
     }
@@ -74,49 +69,6 @@ impl Tools {
     /// The caller's name of a tool.
     pub(crate) fn name(&self, sent: String) -> String {
         self.renamed.get(&sent).cloned().unwrap_or(sent)
-    }
-
-    /// Whether it takes any text, by the caller's name of it.
-    pub(crate) fn is_custom(&self, name: &str) -> bool {
-        self.customs.contains(name)
-    }
-}
-
-/// The one argument of a function that stands for a tool which takes any text.
-const INPUT: &str = "input";
-
-/// The schema of such a function.
-pub(crate) fn custom_schema(custom: &Custom) -> Value {
-    let mut input = Map::new();
-    input.insert("type".to_owned(), json!("string"));
-    let grammar = custom
-        .format
-        .as_ref()
-        .filter(|format| format.get("type").is_some_and(|kind| kind == "grammar"));
-    if let Some(grammar) = grammar {
-        // The older surface has the grammar one level deeper.
-        let grammar = grammar.get("grammar").unwrap_or(grammar);
-        let text = |name| grammar.get(name).and_then(Value::as_str).unwrap_or_default();
-        let says = format!("Must follow this {} grammar:\n{}", text("syntax"), text("definition"));
-        input.insert("description".to_owned(), json!(says));
-    }
-    json!({"type": "object", "properties": {INPUT: input}, "required": [INPUT]})
-}
-
-/// A call's text as that function's arguments.
-pub(crate) fn custom_arguments(text: &str) -> Value {
-    json!({ INPUT: text })
-}
-
-/// The text in that function's arguments. A model that did not keep to the schema is taken at its word.
-pub(crate) fn custom_text(arguments: &str) -> String {
-    match serde_json::from_str::<Value>(arguments) {
-        Ok(Value::Object(mut object)) if object.len() == 1 => match object.get_mut(INPUT).map(Value::take) {
-            Some(Value::String(text)) => text,
-            _ => arguments.to_owned(),
-        },
-        Ok(Value::String(text)) => text,
-        _ => arguments.to_owned(),
     }
 }
 
@@ -141,84 +93,10 @@ pub(crate) fn schema_or_empty(schema: Option<&Value>) -> Value {
         .unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }
 
-/// What the caller's dialect calls the list of messages.
-pub(crate) const fn messages_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat | Surface::Messages | Surface::CountTokens => "messages",
-        Surface::Completions => "prompt",
-        Surface::Embeddings | Surface::Responses => "input",
-        Surface::Generate | Surface::GeminiCountTokens => "contents",
-    }
-}
-
-/// A part that is not text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Media {
-    Image,
-    File,
-    Audio,
-}
-
-/// What the caller's dialect calls a part that is not text.
-pub(crate) const fn media_field(surface: Surface, media: Media) -> &'static str {
-    match (surface, media) {
-        (Surface::Chat, Media::Image) => "messages[].content[].image_url",
-        (Surface::Chat, Media::File) => "messages[].content[].file",
-        (Surface::Chat, Media::Audio) => "messages[].content[].input_audio",
-        (Surface::Responses, Media::Image) => "input[].content[].image_url",
-        (Surface::Responses, Media::File) => "input[].content[].file_data",
-        (Surface::Responses, Media::Audio) => "input[].content[].input_audio",
-        (Surface::Messages | Surface::CountTokens, _) => "messages[].content[].source",
-        (Surface::Generate | Surface::GeminiCountTokens, _) => "contents[].parts[].inlineData",
-        (Surface::Completions, _) => "prompt",
-        (Surface::Embeddings, _) => "input",
-    }
-}
-
-/// What the caller's dialect calls how closely a picture is to be looked at.
-pub(crate) const fn detail_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].content[].image_url.detail",
-        Surface::Responses => "input[].content[].detail",
-        Surface::Generate | Surface::GeminiCountTokens => "generationConfig.mediaResolution",
-        _ => "detail",
-    }
-}
-
-/// What the caller's dialect calls a model's reasoning.
-pub(crate) const fn thought_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].reasoning_content",
-        Surface::Responses => "input[].reasoning",
-        Surface::Generate | Surface::GeminiCountTokens => "contents[].parts[].thought",
-        _ => "messages[].content[].thinking",
-    }
-}
-
-/// What the caller's dialect calls what a vendor wants to see again with a call.
-pub(crate) const fn call_seal_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Chat => "messages[].tool_calls[].extra_content.google.thought_signature",
-        Surface::Responses => "input[].extra_content.google.thought_signature",
-        Surface::Generate | Surface::GeminiCountTokens => "contents[].parts[].thoughtSignature",
-        _ => "messages[].content[].signature",
-    }
-}
-
-/// What the caller's dialect calls the mark up to which a vendor may cache.
-pub(crate) const fn cache_field(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Responses => "input[].content[].cache_control",
-        Surface::Generate | Surface::GeminiCountTokens => "cachedContent",
-        _ => "messages[].content[].cache_control",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Letters, Tools, custom_arguments, custom_schema, custom_text, fitting_name};
+    use super::{Letters, Tools, fitting_name};
     use crate::ir::{Custom, Prompt, Tool, ToolKind};
-    use serde_json::json;
 
     #[test]
     fn a_name_that_fits_stays_and_another_still_reads_like_itself() {
@@ -242,6 +120,7 @@ mod tests {
     #[test]
     fn tools_come_back_by_the_callers_names() {
         let custom = Tool {
+            at: crate::ir::Place::default(),
             name: "apply.patch".to_owned(),
             description: None,
             kind: ToolKind::Custom(Custom::default()),
@@ -255,20 +134,5 @@ mod tests {
         let tools = Tools::of_prompt(&prompt, Letters::WithHyphens);
         assert_eq!(tools.name(sent), "apply.patch");
         assert_eq!(tools.name("other".to_owned()), "other");
-        assert!(tools.is_custom("apply.patch") && !tools.is_custom("other"));
-    }
-
-    #[test]
-    fn any_text_travels_as_an_argument_and_comes_back() {
-        for text in ["", "*** Begin\n\"x\"", "{\"input\":1}"] {
-            assert_eq!(custom_text(&custom_arguments(text).to_string()), text);
-        }
-        for odd in ["", "{\"input\":", "{\"input\":1}", "{\"a\":\"b\"}", "[1]"] {
-            assert_eq!(custom_text(odd), odd);
-        }
-        let grammar = json!({"type": "grammar", "syntax": "lark", "definition": "start: A"});
-        let schema = custom_schema(&Custom { format: Some(grammar) });
-        let says = schema.pointer("/properties/input/description").unwrap();
-        assert_eq!(says, "Must follow this lark grammar:\nstart: A");
     }
 }

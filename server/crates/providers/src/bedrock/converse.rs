@@ -11,12 +11,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use super::common::{Letters, Tools, in_words, messages_field};
+use super::common::{Letters, Tools, in_words};
 use super::model::Model;
 use crate::codec::{Ask, Back, Reader};
 use crate::ir::{Answer, Message, Part, Prompt, Role};
+use crate::names::{Spot, Thing};
 use crate::notes::Notes;
-use crate::params::Param;
 use crate::{Call, Origin};
 use content::Content;
 use serde_json::{Map, Value, json};
@@ -85,12 +85,12 @@ impl Back for Converse {
         serde_json::to_vec(&body).map_err(|error| Error::new(Kind::Internal, error.to_string()))
     }
 
-    fn read(&self, body: &[u8], _origin: &Origin) -> Result<Answer, Error> {
-        answer::read(body, &self.tools)
+    fn read(&self, body: &[u8], origin: &Origin) -> Result<Answer, Error> {
+        answer::read(body, &self.tools, origin)
     }
 
-    fn reader(&self, _origin: &Origin) -> Box<dyn Reader> {
-        Box::new(stream::ConverseReader::new(Arc::clone(&self.tools)))
+    fn reader(&self, origin: &Origin) -> Box<dyn Reader> {
+        Box::new(stream::ConverseReader::new(Arc::clone(&self.tools), origin))
     }
 }
 
@@ -116,9 +116,9 @@ impl<'a> Turns<'a> {
     }
 
     fn add(&mut self, message: &Message) -> Result<(), Error> {
-        let field = messages_field(self.content.surface);
+        self.content.spot = Spot::of(message, self.content.surface);
         if message.name.is_some() {
-            let field = format!("{field}[].name");
+            let field = self.content.spot.name(Thing::Name);
             self.content.notes.dropped(field, "nobody has a name there");
         }
         let role = match message.role {
@@ -140,15 +140,16 @@ impl<'a> Turns<'a> {
     }
 
     fn add_system(&mut self, message: &Message) -> Result<(), Error> {
-        let field = messages_field(self.content.surface);
         if !self.turns.is_empty() {
             let why = "what the system says in between stands in front there";
-            self.content.notes.approximated(format!("{field}[].role"), why);
+            let field = self.content.spot.name(Thing::Role);
+            self.content.notes.approximated(field, why);
         }
         for part in &message.parts {
             match part {
                 Part::Text { .. } => self.content.part(part, "system", &mut self.system)?,
                 _ => {
+                    let field = self.content.spot.name(Thing::Part);
                     let message = format!(
                         "`{field}`: Bedrock takes nothing but text from the system; put what else there is into a message \
                          of the user"
@@ -167,9 +168,8 @@ impl<'a> Turns<'a> {
             if turn.role == "user" && has("document") && !has("text") {
                 // Bedrock wants a text beside every document.
                 turn.content.push(json!({"text": "See the document."}));
-                let field = messages_field(self.content.surface);
                 self.content.notes.approximated(
-                    format!("{field}[].content"),
+                    Spot::anywhere(self.content.surface).name(Thing::Content),
                     "a text was added: documents need one there",
                 );
             }
@@ -181,18 +181,13 @@ impl<'a> Turns<'a> {
                 let length = text.trim_end().len();
                 if length < text.len() {
                     text.truncate(length);
-                    let field = messages_field(self.content.surface);
                     let why = "without the space at its end, behind which the model does not carry on";
-                    self.content.notes.approximated(format!("{field}[].content"), why);
+                    let field = self.content.spot.name(Thing::Content);
+                    self.content.notes.approximated(field, why);
                 }
             }
         }
         let turn = |turn: Turn| json!({"role": turn.role, "content": turn.content});
         (self.system, self.turns.into_iter().map(turn).collect())
     }
-}
-
-/// What the caller's dialect calls a parameter.
-fn named(param: Param, ask: &Ask<'_>) -> &'static str {
-    param.name(ask.surface)
 }

@@ -2,6 +2,7 @@
 
 use super::errors::Exception;
 use crate::codec::{Ask, EmbedBack};
+use crate::failure::bad_answer;
 use crate::ir::{Embed, EmbedInput, Vectors};
 use crate::notes::Notes;
 use serde::Deserialize;
@@ -57,13 +58,6 @@ pub(crate) fn input_type<'a>(embed: &'a Embed, notes: &mut Notes) -> &'a str {
     })
 }
 
-fn bad_answer(what: &str) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, what)
-    }
-}
-
 /// What an answer means that has no vectors.
 fn without_vectors(body: &[u8], error: Option<&serde_json::Error>) -> Error {
     let exception = Exception::read(body);
@@ -71,7 +65,7 @@ fn without_vectors(body: &[u8], error: Option<&serde_json::Error>) -> Error {
         return exception.into_error(Some(200));
     }
     match error {
-        Some(error) => bad_answer(&format!("the upstream's answer holds no vectors: {error}")),
+        Some(error) => bad_answer(format!("the upstream's answer holds no vectors: {error}")),
         None => bad_answer("the upstream's answer holds no vectors"),
     }
 }

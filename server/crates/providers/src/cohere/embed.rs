@@ -1,8 +1,9 @@
 //! Embeddings of version 2, of texts.
 
-use super::{bad_answer, failed};
+use super::failed;
 use crate::bedrock::embed::{input_type, note_user, texts};
 use crate::codec::{Ask, EmbedBack};
+use crate::failure::bad_answer;
 use crate::ir::{Embed, Vectors};
 use crate::notes::Notes;
 use serde::Deserialize;
@@ -67,7 +68,7 @@ impl EmbedBack for Embeddings {
 
     fn read(&self, body: &[u8]) -> Result<Vectors, Error> {
         let view: ReplyView = serde_json::from_slice(body)
-            .map_err(|error| bad_answer(&format!("the upstream's answer holds no vectors: {error}")))?;
+            .map_err(|error| bad_answer(format!("the upstream's answer holds no vectors: {error}")))?;
         let Some(vectors) = view.embeddings.and_then(|embeddings| embeddings.float) else {
             return Err(match view.message {
                 Some(message) => failed(&message, Some(200)),

@@ -6,20 +6,14 @@
 use super::failure;
 use super::told::{Said, block_reason, citations, finish, logprobs, parts, usage};
 use crate::codec::Reader;
+use crate::failure::bad_answer;
 use crate::ir::{Answer, Audio, Call, Choice, Citation, Delta, Event, Finish, Image, Part, Source, Stranger, Thought};
 use crate::relay::{cut, endless, unreadable};
 use crate::sse::{self, Block, Framer};
 use crate::{End, Origin, ids};
 use bytes::Bytes;
 use serde_json::Value;
-use switchyard_core::error::{Error, Kind};
-
-fn bad_answer(message: impl Into<String>) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, message)
-    }
-}
+use switchyard_core::error::Error;
 
 fn text<'a>(of: &'a Value, name: &str) -> Option<&'a str> {
     of.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
@@ -47,7 +41,7 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     let mut choices: Vec<(u32, Choice)> = Vec::new();
     let mut calls = 0;
     for (index, candidate) in candidates(&answer) {
-        choices.push((index, choice(candidate, origin, &mut calls)));
+        choices.push((index, choice(index, candidate, origin, &mut calls)));
     }
     choices.sort_by_key(|(index, _)| *index);
     let mut choices: Vec<Choice> = choices.into_iter().map(|(_, choice)| choice).collect();
@@ -70,11 +64,23 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     })
 }
 
-fn choice(candidate: &Value, origin: &Origin, calls: &mut usize) -> Choice {
+/// What was searched for, and Google's own way to show it, are nobody else's.
+const OF_SEARCHES: [&str; 2] = ["webSearchQueries", "searchEntryPoint"];
+
+/// The field of a part that has no place elsewhere. Which part it is of is told by nothing but its place in a piece of a stream.
+fn part_field(candidate: u32, name: &str) -> String {
+    format!("candidates[{candidate}].content.parts[].{name}")
+}
+
+fn grounding_field(candidate: u32, name: &str) -> String {
+    format!("candidates[{candidate}].groundingMetadata.{name}")
+}
+
+fn choice(index: u32, candidate: &Value, origin: &Origin, calls: &mut usize) -> Choice {
     let mut made: Vec<Part> = Vec::new();
     let mut all = String::new();
     let before = *calls;
-    parts(candidate, |place, said| match said {
+    parts(candidate, |said| match said {
         Said::Text(text) => {
             all.push_str(text);
             if let Some(Part::Text { text: so_far, .. }) = made.last_mut() {
@@ -118,7 +124,7 @@ fn choice(candidate: &Value, origin: &Origin, calls: &mut usize) -> Choice {
         }
         Said::Data { media_type, base64 } => made.push(data(media_type, base64)),
         Said::Stranger(name, value) => made.push(Part::Stranger(Stranger {
-            field: format!("candidates[0].content.parts[{place}].{name}"),
+            field: part_field(index, name),
             value: value.clone(),
         })),
     });
@@ -137,14 +143,11 @@ fn choice(candidate: &Value, origin: &Origin, calls: &mut usize) -> Choice {
             }),
         }
     }
-    // What was searched for, and Google's own way to show it, are nobody else's.
-    for name in ["webSearchQueries", "searchEntryPoint"] {
-        if let Some(value) = candidate
-            .get("groundingMetadata")
-            .and_then(|grounding| grounding.get(name))
-        {
+    let grounding = candidate.get("groundingMetadata");
+    for name in OF_SEARCHES {
+        if let Some(value) = grounding.and_then(|grounding| grounding.get(name)) {
             made.push(Part::Stranger(Stranger {
-                field: format!("candidates[0].groundingMetadata.{name}"),
+                field: grounding_field(index, name),
                 value: value.clone(),
             }));
         }
@@ -307,7 +310,7 @@ impl Candidate {
                 self.turn_to(Open::Text, out);
                 self.delta(Delta::Text(format!("![](data:{media_type};base64,{base64})")), out);
             }
-            Said::Stranger(..) => {}
+            Said::Stranger(name, _) => out.push(Event::Stranger(part_field(self.index, name))),
         }
     }
 
@@ -411,9 +414,15 @@ impl Stream {
             if known.has_ended {
                 continue;
             }
-            parts(candidate, |_, said| known.take(said, origin, calls, out));
+            parts(candidate, |said| known.take(said, origin, calls, out));
             self.has_content |= known.next > 0;
             known.sources(candidate, out);
+            let grounding = candidate.get("groundingMetadata");
+            for name in OF_SEARCHES {
+                if grounding.is_some_and(|grounding| grounding.get(name).is_some()) {
+                    out.push(Event::Stranger(grounding_field(index, name)));
+                }
+            }
             if let Some(value) = logprobs(candidate) {
                 out.push(Event::Logprobs { choice: index, value });
             }

@@ -6,8 +6,8 @@
 
 use super::told::{plain_base64, read_seal};
 use crate::ir::{
-    Audio, Call as ToolCall, Document, Effort, Format, Image, Message, Part, Prompt, Reasoning, ResultOf, Role, Source,
-    Stranger, Thought, Tool, ToolChoice, ToolKind,
+    Audio, Call as ToolCall, Document, Effort, Format, Image, Message, Part, Place, Prompt, Reasoning, ResultOf, Role,
+    Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
 use crate::notes::item;
 use crate::schema::widened;
@@ -192,7 +192,7 @@ impl Reader {
                 Value::String(text) => vec![Part::text(text)],
                 system => self.system(system, &path)?,
             };
-            self.push(Role::System, parts);
+            self.push(Role::System, parts, &path);
         }
         let path = body.at("contents");
         let contents = match body.take("contents") {
@@ -220,9 +220,9 @@ impl Reader {
         Ok(())
     }
 
-    fn push(&mut self, role: Role, parts: Vec<Part>) {
-        let name = None;
-        self.prompt.messages.push(Message { role, name, parts });
+    fn push(&mut self, role: Role, parts: Vec<Part>, path: &str) {
+        let (name, at) = (None, Place::new(path));
+        self.prompt.messages.push(Message { role, name, parts, at });
     }
 
     fn system(&mut self, system: Value, path: &str) -> Result<Vec<Part>, Error> {
@@ -258,7 +258,7 @@ impl Reader {
     fn content(&mut self, content: Value, path: &str) -> Result<(), Error> {
         let mut content = match content {
             Value::String(text) => {
-                self.push(Role::User, vec![Part::text(text)]);
+                self.push(Role::User, vec![Part::text(text)], path);
                 return Ok(());
             }
             content => Fields::of(content, path)?,
@@ -276,7 +276,7 @@ impl Reader {
         let parts = self.parts(&mut content)?;
         self.rest(&content);
         if role == Role::Assistant {
-            self.push(role, parts);
+            self.push(role, parts, path);
             return Ok(());
         }
         // Results and what a user says stand together there, and apart here.
@@ -289,13 +289,13 @@ impl Reader {
                 Role::User
             };
             if own != run_role && !run.is_empty() {
-                self.push(run_role, std::mem::take(&mut run));
+                self.push(run_role, std::mem::take(&mut run), path);
             }
             run_role = own;
             run.push(part);
         }
         if !run.is_empty() {
-            self.push(run_role, run);
+            self.push(run_role, run, path);
         }
         Ok(())
     }
@@ -459,6 +459,7 @@ impl Reader {
             self.prompt.tools.push(Tool {
                 name,
                 description: None,
+                at: Place::new(field.clone()),
                 kind: ToolKind::Vendors(Stranger { field, value }),
                 cache: None,
             });
@@ -470,7 +471,7 @@ impl Reader {
         let name = function.text("name")?.filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| wrong(&function.at("name"), "is required"))?;
         let description = function.text("description")?;
-        let path = function.at("parameters");
+        let (at, path) = (function.path.clone(), function.at("parameters"));
         let schema = match (function.take("parametersJsonSchema"), function.take("parameters")) {
             (Some(schema), None) => Some(schema),
             (None, Some(schema)) => Some(widened(&schema)),
@@ -492,6 +493,7 @@ impl Reader {
             description,
             kind: ToolKind::Function { schema, strict },
             cache: None,
+            at: Place::new(at),
         });
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::GoogleService;
 use super::failure;
 use crate::codec::{Ask, CountBack};
+use crate::failure::bad_answer;
 use serde_json::{Map, Value, json};
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::usage::Usage;
@@ -48,10 +49,7 @@ impl CountBack for Count {
         }
         let answer: Value = serde_json::from_slice(body).unwrap_or_default();
         let count = |name: &str| answer.get(name).and_then(Value::as_u64);
-        let total = count("totalTokens").ok_or_else(|| Error {
-            status: Some(200),
-            ..Error::new(Kind::BadAnswer, "the upstream's answer has no `totalTokens`")
-        })?;
+        let total = count("totalTokens").ok_or_else(|| bad_answer("the upstream's answer has no `totalTokens`"))?;
         Ok(Usage {
             prompt: Some(total),
             cached: count("cachedContentTokenCount"),

@@ -8,6 +8,7 @@ use super::address::bare;
 use super::failure;
 use super::told::usage;
 use crate::codec::{Ask, EmbedBack};
+use crate::failure::bad_answer;
 use crate::ir::{Embed, EmbedInput, Vectors};
 use crate::notes::Notes;
 use serde_json::{Map, Value, json};
@@ -140,12 +141,8 @@ impl EmbedBack for Embedding {
         if let Some(error) = failure::of_stray(body, Some(200)) {
             return Err(error);
         }
-        let bad = |message: String| Error {
-            status: Some(200),
-            ..Error::new(Kind::BadAnswer, message)
-        };
         let answer: Value = serde_json::from_slice(body)
-            .map_err(|wrong| bad(format!("the upstream's answer is not valid JSON: {wrong}")))?;
+            .map_err(|wrong| bad_answer(format!("the upstream's answer is not valid JSON: {wrong}")))?;
         let list = |name: &str| answer.get(name).and_then(Value::as_array);
         let embeddings: Vec<&Value> = if let Some(embeddings) = list("embeddings") {
             embeddings.iter().collect()
@@ -157,15 +154,15 @@ impl EmbedBack for Embedding {
                 .filter_map(|prediction| prediction.get("embeddings"))
                 .collect()
         } else {
-            return Err(bad("the upstream's answer has no `embeddings`".to_owned()));
+            return Err(bad_answer("the upstream's answer has no `embeddings`"));
         };
         let mut vectors = Vec::with_capacity(embeddings.len());
         let mut tokens = None;
         for embedding in embeddings {
             let values = embedding.get("values").and_then(Value::as_array);
-            let values = values.ok_or_else(|| bad("one of the upstream's embeddings has no `values`".to_owned()))?;
+            let values = values.ok_or_else(|| bad_answer("one of the upstream's embeddings has no `values`"))?;
             let vector: Option<Vec<f32>> = values.iter().map(number).collect();
-            vectors.push(vector.ok_or_else(|| bad("one of the upstream's embeddings is not of numbers".to_owned()))?);
+            vectors.push(vector.ok_or_else(|| bad_answer("one of the upstream's embeddings is not of numbers"))?);
             let statistics = embedding.get("statistics");
             let count = |name: &str| statistics.and_then(|statistics| statistics.get(name)?.as_f64());
             if let Some(count) = count("token_count").or_else(|| count("tokenCount")) {

@@ -2,13 +2,14 @@
 
 use super::failure;
 use super::told::usage;
+use crate::failure::bad_answer;
 use crate::json::{quoted, splice};
 use crate::notes::Notes;
 use crate::relay::{self, Look, cut};
 use crate::skim::{Skim, Span, Wrong};
 use crate::{Call, Reply, Surface};
 use bytes::Bytes;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::Error;
 use switchyard_core::usage::Usage;
 
 /// Where that stands which is looked at, of an answer or a piece of one.
@@ -155,17 +156,13 @@ impl View {
 
 /// A whole answer, with the caller's name for the model where that is another.
 pub(super) fn answer(call: &Call, is_renamed: bool, body: &Bytes) -> Result<Reply, Error> {
-    let bad = |message: String| Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, message)
-    };
     let mut view = View::default();
     let mut skim = Skim::new(body);
     if let Err(wrong) = view.read(&mut skim) {
         // An error may stand in a list.
         let error = failure::of_stray(body, Some(200));
         let told = || {
-            bad(format!(
+            bad_answer(format!(
                 "the upstream's answer is not valid JSON: {}",
                 skim.explain(wrong)
             ))
@@ -183,7 +180,7 @@ pub(super) fn answer(call: &Call, is_renamed: bool, body: &Bytes) -> Result<Repl
     };
     if !is_answer {
         let field = call.surface.output_field();
-        return Err(bad(format!("the upstream's answer has no `{field}`")));
+        return Err(bad_answer(format!("the upstream's answer has no `{field}`")));
     }
     let edits = view
         .model

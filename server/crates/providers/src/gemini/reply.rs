@@ -7,7 +7,7 @@ use super::told::{bytes_before, reason, write_logprobs, write_seal, write_usage}
 use crate::codec::Writer;
 use crate::ir::{Answer, Choice, Citation, Delta, Event, Finish, Part, Source};
 use crate::notes::Notes;
-use crate::{Call, sse};
+use crate::{Call, custom, sse};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use switchyard_core::usage::Usage;
@@ -81,7 +81,7 @@ fn candidate(choice: Choice, index: usize, notes: &mut Notes) -> Value {
             Part::Document(document) => data(document.source, notes, &mut parts),
             Part::Audio(audio) => data(audio.source, notes, &mut parts),
             Part::Result(_) => notes.dropped("candidates.content.parts", "a result of a tool in a model's answer"),
-            Part::Stranger(stranger) => notes.dropped(stranger.field, "gemini has no such part"),
+            Part::Stranger(stranger) => notes.dropped(stranger.field, STRANGER),
         }
     }
     let mut made = Map::new();
@@ -96,6 +96,8 @@ fn candidate(choice: Choice, index: usize, notes: &mut Notes) -> Value {
     }
     Value::Object(made)
 }
+
+const STRANGER: &str = "gemini has no such part";
 
 fn refused(notes: &mut Notes) {
     notes.approximated("candidates.content.parts", "the model's refusal is a text here");
@@ -118,23 +120,14 @@ fn function_call(id: &str, name: &str, args: &Value, seal: Option<String>) -> Va
 }
 
 fn arguments(written: &str, is_custom: bool, notes: &mut Notes) -> Value {
-    if is_custom {
-        return json!({ "input": written });
+    let (args, is_object) = custom::arguments(written, is_custom);
+    if !is_object {
+        notes.approximated(
+            "candidates.content.parts.functionCall.args",
+            "what is no JSON object stands in one, as `input`",
+        );
     }
-    if written.trim().is_empty() {
-        return json!({});
-    }
-    match serde_json::from_str(written) {
-        Ok(Value::Object(args)) => Value::Object(args),
-        Ok(Value::Null) => json!({}),
-        _ => {
-            notes.approximated(
-                "candidates.content.parts.functionCall.args",
-                "no JSON object: put into one as `arguments`",
-            );
-            json!({ "arguments": written })
-        }
-    }
+    args
 }
 
 fn data(source: Source, notes: &mut Notes, parts: &mut Vec<Value>) {
@@ -344,6 +337,7 @@ impl Writer for Stream {
                 self.candidates.entry(choice).or_default().finish = Some(finish);
             }
             Event::Usage(usage) => self.usage = usage,
+            Event::Stranger(field) => notes.dropped(field, STRANGER),
             Event::Ping => {}
         }
     }

@@ -13,21 +13,23 @@
 use super::GoogleService;
 use super::address::{bare, generation, is_older};
 use super::told::plain_base64;
-use crate::Surface;
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{
     Audio, Call, Document, Effort, Format, Image, Maker, Message, Part, Prompt, ResultOf, Role, Source, Thought, Tool,
     ToolChoice, ToolKind,
 };
-use crate::notes::{Notes, item};
+use crate::names::{self, OfTool, Spot, Thing};
+use crate::notes::Notes;
 use crate::params::Param;
-use crate::schema::{Root, openapi};
+use crate::schema::{Budget, Root, openapi};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use switchyard_core::error::{Error, Kind};
 
 /// Stands for the signature of a call that no model of Google's made.
 pub(super) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+const UNCACHED: &str = "gemini decides itself what it caches";
 const MOST_STOPS: usize = 5;
 
 /// Writes a request's body.
@@ -43,6 +45,7 @@ pub(super) fn write(
         notes,
         generation: generation(ask.model),
         names: HashMap::new(),
+        budget: Budget::new(),
     };
     let body = writer.body(prompt)?;
     serde_json::to_vec(&body).map_err(|wrong| Error::new(Kind::Internal, wrong.to_string()))
@@ -56,6 +59,7 @@ struct Writer<'a, 'n> {
     generation: Option<u32>,
     /// The functions that were called, by the ids of their calls, and when.
     names: HashMap<&'a str, (&'a str, usize)>,
+    budget: Budget,
 }
 
 /// A content on its way.
@@ -81,37 +85,39 @@ impl<'a> Writer<'a, '_> {
 
     fn body(&mut self, prompt: &'a Prompt) -> Result<Map<String, Value>, Error> {
         let (mut system, mut contents) = (Vec::new(), Vec::new());
-        for (index, message) in prompt.messages.iter().enumerate() {
-            let path = item(self.list(), index);
+        for message in &prompt.messages {
+            let spot = &Spot::of(message, self.ask.surface);
             if message.name.is_some() {
-                self.notes.dropped(format!("{path}.name"), "a turn has no name there");
+                self.notes.dropped(spot.name(Thing::Name), "a turn has no name there");
             }
             match message.role {
                 Role::System | Role::Developer => {
                     if !contents.is_empty() {
-                        self.notes
-                            .approximated(path.clone(), "moved to the beginning, as `systemInstruction`");
+                        self.notes.approximated(
+                            spot.name(Thing::Message),
+                            "moved to the beginning, as `systemInstruction`",
+                        );
                     }
-                    self.said(message, &path, &mut system)?;
+                    self.said(message, spot, &mut system)?;
                 }
                 Role::User => {
                     let mut parts = Vec::new();
-                    self.said(message, &path, &mut parts)?;
+                    self.said(message, spot, &mut parts)?;
                     push(&mut contents, "user", false, parts);
                 }
                 Role::Assistant => {
-                    let parts = self.models(message, &path)?;
+                    let parts = self.models(message, spot)?;
                     push(&mut contents, "model", false, parts);
                 }
                 Role::Tool => {
-                    let parts = self.results(message, &path)?;
+                    let parts = self.results(message, spot)?;
                     push(&mut contents, "user", true, parts);
                 }
             }
         }
         if contents.is_empty() && !system.is_empty() {
             self.notes.approximated(
-                self.list(),
+                names::list(self.ask.surface),
                 "sent as the user's: a conversation needs one turn at least",
             );
             push(&mut contents, "user", false, std::mem::take(&mut system));
@@ -133,97 +139,85 @@ impl<'a> Writer<'a, '_> {
         Ok(body)
     }
 
-    /// Where the caller's dialect has its turns.
-    const fn list(&self) -> &'static str {
-        match self.ask.surface {
-            Surface::Responses => "input",
-            Surface::Completions => "prompt",
-            Surface::Generate | Surface::GeminiCountTokens => "contents",
-            _ => "messages",
-        }
-    }
-
     fn unsupported(&self, field: &str, why: &str) -> Error {
         let message = format!("`{field}` cannot be sent to {}: {why}", self.ask.model);
         Error::new(Kind::Unsupported, message).with_param(field)
     }
 
     /// What the system or the user says.
-    fn said(&mut self, message: &Message, path: &str, out: &mut Vec<Value>) -> Result<(), Error> {
-        for (index, part) in message.parts.iter().enumerate() {
-            let path = item(&format!("{path}.content"), index);
-            self.part(part, &path, out)?;
+    fn said(&mut self, message: &Message, spot: &Spot, out: &mut Vec<Value>) -> Result<(), Error> {
+        for part in &message.parts {
+            self.part(part, spot, out)?;
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &Part, path: &str, out: &mut Vec<Value>) -> Result<(), Error> {
+    fn part(&mut self, part: &Part, spot: &Spot, out: &mut Vec<Value>) -> Result<(), Error> {
         match part {
             Part::Text { text, citations, cache } => {
-                self.cache(cache.as_ref(), path);
+                self.cache(cache.as_ref(), spot);
                 if !citations.is_empty() {
                     self.notes
-                        .dropped(format!("{path}.citations"), "a text has no sources there");
+                        .dropped(spot.name(Thing::Citations), "a text has no sources there");
                 }
                 if !text.is_empty() {
                     out.push(json!({ "text": text }));
                 }
             }
             Part::Refusal(text) => {
-                self.notes.mapped(path.to_owned(), "a refusal is a text there");
+                self.notes
+                    .mapped(spot.name(Thing::Refusal), "a refusal is a text there");
                 out.push(json!({ "text": text }));
             }
-            Part::Image(image) => out.push(self.image(image, path)?),
-            Part::Document(document) => self.document(document, path, out)?,
-            Part::Audio(audio) => out.push(self.audio(audio, path)?),
+            Part::Image(image) => out.push(self.image(image, spot)?),
+            Part::Document(document) => self.document(document, spot, out)?,
+            Part::Audio(audio) => out.push(self.audio(audio, spot)?),
             Part::Stranger(stranger) => {
                 self.notes.dropped(stranger.field.clone(), "gemini has no such part");
             }
             // These are the model's or the tools' to say.
             Part::Call(_) | Part::Result(_) | Part::Thought(_) => {
-                self.notes.dropped(path.to_owned(), "not in a turn of this role");
+                self.notes.dropped(spot.name(Thing::Part), "not in a turn of this role");
             }
         }
         Ok(())
     }
 
-    fn cache(&mut self, cache: Option<&Value>, path: &str) {
+    fn cache(&mut self, cache: Option<&Value>, spot: &Spot) {
         if cache.is_some() {
-            self.notes
-                .dropped(format!("{path}.cache_control"), "gemini decides itself what it caches");
+            self.notes.dropped(spot.name(Thing::Cache), UNCACHED);
         }
     }
 
-    fn image(&mut self, image: &Image, path: &str) -> Result<Value, Error> {
-        self.cache(image.cache.as_ref(), path);
+    fn image(&mut self, image: &Image, spot: &Spot) -> Result<Value, Error> {
+        self.cache(image.cache.as_ref(), spot);
         if image.detail.as_deref().is_some_and(|detail| detail != "auto") {
             self.notes
-                .dropped(format!("{path}.detail"), "gemini has no such setting for one picture");
+                .dropped(spot.name(Thing::Detail), "gemini has no such setting for one picture");
         }
-        self.source(&image.source, "image/jpeg", path)
+        self.source(&image.source, "image/jpeg", &spot.name(Thing::Image))
     }
 
-    fn audio(&mut self, audio: &Audio, path: &str) -> Result<Value, Error> {
+    fn audio(&mut self, audio: &Audio, spot: &Spot) -> Result<Value, Error> {
         let format = audio.format.as_deref().unwrap_or("wav");
         let guess = if format.contains('/') {
             format.to_owned()
         } else {
             format!("audio/{format}")
         };
-        self.source(&audio.source, &guess, path)
+        self.source(&audio.source, &guess, &spot.name(Thing::Audio))
     }
 
-    fn document(&mut self, document: &Document, path: &str, out: &mut Vec<Value>) -> Result<(), Error> {
-        self.cache(document.cache.as_ref(), path);
+    fn document(&mut self, document: &Document, spot: &Spot, out: &mut Vec<Value>) -> Result<(), Error> {
+        self.cache(document.cache.as_ref(), spot);
         if document.cite == Some(true) {
-            self.notes
-                .dropped(format!("{path}.citations"), "gemini cites no documents");
+            self.notes.dropped(spot.name(Thing::Cite), "gemini cites no documents");
         }
         if document.name.is_some() {
-            self.notes.dropped(format!("{path}.title"), "a file has no name there");
+            self.notes.dropped(spot.name(Thing::Title), "a file has no name there");
         }
         if let Some(context) = &document.context {
-            self.notes.mapped(format!("{path}.context"), "a text before it");
+            self.notes.mapped(spot.name(Thing::Context), "a text before it");
             out.push(json!({ "text": context }));
         }
         if let Source::Text(text) = &document.source {
@@ -235,7 +229,7 @@ impl<'a> Writer<'a, '_> {
             .as_deref()
             .and_then(media_type_of)
             .unwrap_or("application/pdf");
-        out.push(self.source(&document.source, guess, path)?);
+        out.push(self.source(&document.source, guess, &spot.name(Thing::File))?);
         Ok(())
     }
 
@@ -286,23 +280,22 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// What the model said.
-    fn models(&mut self, message: &'a Message, path: &str) -> Result<Vec<Value>, Error> {
+    fn models(&mut self, message: &'a Message, spot: &Spot) -> Result<Vec<Value>, Error> {
         let mut out: Vec<Value> = Vec::new();
         let mut pending: Option<Pending> = None;
         let mut has_calls = false;
-        for (index, part) in message.parts.iter().enumerate() {
-            let path = item(&format!("{path}.content"), index);
+        for part in &message.parts {
             match part {
                 Part::Thought(thought) => {
                     if thought.seal.as_ref().is_some_and(|seal| seal.maker == Maker::Gemini) {
                         settle(pending.take(), &mut out);
                     }
-                    if let Some(seal) = self.thought(thought, &path, &mut out) {
+                    if let Some(seal) = self.thought(thought, spot, &mut out) {
                         pending = Some(seal);
                     }
                 }
                 Part::Call(call) => {
-                    self.cache(call.cache.as_ref(), &path);
+                    self.cache(call.cache.as_ref(), spot);
                     let own = call
                         .seal
                         .as_ref()
@@ -310,13 +303,13 @@ impl<'a> Writer<'a, '_> {
                         .map(str::to_owned);
                     if call.seal.is_some() && own.is_none() {
                         self.notes
-                            .dropped(format!("{path}.signature"), "signed by another vendor");
+                            .dropped(spot.name(Thing::CallSeal), "signed by another vendor");
                     }
                     let signature = own
                         .or_else(|| pending.take().map(|pending| pending.data))
                         .or_else(|| (!has_calls && !self.is_older()).then(|| NO_SIGNATURE.to_owned()));
                     has_calls = true;
-                    let mut made = self.call(call, &path);
+                    let mut made = self.call(call, spot);
                     if let Some(signature) = signature {
                         made.insert("thoughtSignature".to_owned(), signature.into());
                     }
@@ -325,11 +318,13 @@ impl<'a> Writer<'a, '_> {
                 Part::Result(result) => {
                     // Some dialects have results of the vendor's own tools here.
                     let result = result.text();
-                    self.notes
-                        .approximated(path, "a result in the model's own turn is a text there");
+                    self.notes.approximated(
+                        spot.name(Thing::Result),
+                        "a result in the model's own turn is a text there",
+                    );
                     out.push(json!({ "text": result }));
                 }
-                other => self.part(other, &path, &mut out)?,
+                other => self.part(other, spot, &mut out)?,
             }
         }
         settle(pending, &mut out);
@@ -337,11 +332,11 @@ impl<'a> Writer<'a, '_> {
     }
 
     /// Gives back the signature: it may belong to the call that follows.
-    fn thought(&mut self, thought: &Thought, path: &str, out: &mut Vec<Value>) -> Option<Pending> {
+    fn thought(&mut self, thought: &Thought, spot: &Spot, out: &mut Vec<Value>) -> Option<Pending> {
         let own = thought.seal.as_ref().and_then(|seal| seal.for_maker(Maker::Gemini));
         if thought.seal.is_some() && own.is_none() {
             self.notes
-                .dropped(path.to_owned(), "a thought that another vendor signed");
+                .dropped(spot.name(Thing::Thought), "a thought that another vendor signed");
             return None;
         }
         let at = out.len();
@@ -349,7 +344,7 @@ impl<'a> Writer<'a, '_> {
             out.push(json!({"text": thought.text, "thought": true}));
         } else if own.is_none() {
             self.notes
-                .dropped(path.to_owned(), "a thought without text or signature");
+                .dropped(spot.name(Thing::Thought), "a thought without text or signature");
         }
         Some(Pending {
             data: own?.to_owned(),
@@ -358,7 +353,7 @@ impl<'a> Writer<'a, '_> {
         })
     }
 
-    fn call(&mut self, call: &'a Call, path: &str) -> Map<String, Value> {
+    fn call(&mut self, call: &'a Call, spot: &Spot) -> Map<String, Value> {
         let order = self.names.len();
         self.names.insert(&call.id, (&call.name, order));
         let mut made = Map::new();
@@ -366,36 +361,24 @@ impl<'a> Writer<'a, '_> {
             made.insert("id".to_owned(), call.id.as_str().into());
         }
         made.insert("name".to_owned(), call.name.as_str().into());
-        let args = if call.is_custom {
-            json!({"input": call.arguments})
-        } else if call.arguments.trim().is_empty() {
-            json!({})
-        } else {
-            match serde_json::from_str(&call.arguments) {
-                Ok(Value::Object(args)) => Value::Object(args),
-                Ok(Value::Null) => json!({}),
-                _ => {
-                    self.notes.approximated(
-                        format!("{path}.arguments"),
-                        "no JSON object: sent as `arguments` of one",
-                    );
-                    json!({"arguments": call.arguments})
-                }
-            }
-        };
+        let (args, is_object) = custom::object(call);
+        if !is_object {
+            let field = spot.name(Thing::Arguments);
+            self.notes
+                .approximated(field, "what is no JSON object is sent as the text of one");
+        }
         made.insert("args".to_owned(), args);
         Map::from_iter([("functionCall".to_owned(), Value::Object(made))])
     }
 
-    fn results(&mut self, message: &'a Message, path: &str) -> Result<Vec<Value>, Error> {
+    fn results(&mut self, message: &'a Message, spot: &Spot) -> Result<Vec<Value>, Error> {
         let mut made: Vec<(usize, Vec<Value>)> = Vec::new();
-        for (index, part) in message.parts.iter().enumerate() {
-            let path = item(&format!("{path}.content"), index);
+        for part in &message.parts {
             let mut out = Vec::new();
             let order = if let Part::Result(result) = part {
-                self.result(result, &path, &mut out)?
+                self.result(result, spot, &mut out)?
             } else {
-                self.part(part, &path, &mut out)?;
+                self.part(part, spot, &mut out)?;
                 usize::MAX
             };
             made.push((order, out));
@@ -407,10 +390,11 @@ impl<'a> Writer<'a, '_> {
         Ok(made.into_iter().flat_map(|(_, parts)| parts).collect())
     }
 
-    fn result(&mut self, result: &'a ResultOf, path: &str, out: &mut Vec<Value>) -> Result<usize, Error> {
-        self.cache(result.cache.as_ref(), path);
+    fn result(&mut self, result: &'a ResultOf, spot: &Spot, out: &mut Vec<Value>) -> Result<usize, Error> {
+        self.cache(result.cache.as_ref(), spot);
         let called = self.names.get(result.call_id.as_str()).copied();
         let name = result.name.as_deref().or(called.map(|(name, _)| name)).ok_or_else(|| {
+            let path = spot.name(Thing::Message);
             let message = format!(
                 "`{path}` is a result of `{}`, which no message before it calls: keep the message with the call",
                 result.call_id
@@ -431,18 +415,18 @@ impl<'a> Writer<'a, '_> {
         made.insert("response".to_owned(), response);
         let mut beside = Vec::new();
         for part in result.parts.iter().filter(|part| !matches!(part, Part::Text { .. })) {
-            self.part(part, path, &mut beside)?;
+            self.part(part, spot, &mut beside)?;
         }
         for part in &result.parts {
             if let Part::Text { cache, .. } = part {
-                self.cache(cache.as_ref(), path);
+                self.cache(cache.as_ref(), spot);
             }
         }
         if !beside.is_empty() && !self.is_older() {
             made.insert("parts".to_owned(), Value::Array(std::mem::take(&mut beside)));
         } else if !beside.is_empty() {
             self.notes.approximated(
-                path.to_owned(),
+                spot.name(Thing::Result),
                 "a result is text there: what else it holds stands beside it",
             );
         }
@@ -451,39 +435,26 @@ impl<'a> Writer<'a, '_> {
         Ok(called.map_or(usize::MAX, |(_, order)| order))
     }
 
-    fn tool_field(&self, index: usize, leaf: &str) -> String {
-        let tool = item("tools", index);
-        match (self.ask.surface, leaf) {
-            (Surface::Chat | Surface::Completions, leaf) => format!("{tool}.function.{leaf}"),
-            (Surface::Messages | Surface::CountTokens, "parameters") => format!("{tool}.input_schema"),
-            (Surface::Generate | Surface::GeminiCountTokens, leaf) => format!("{tool}.functionDeclarations.{leaf}"),
-            (_, leaf) => format!("{tool}.{leaf}"),
-        }
-    }
-
     fn tools(&mut self, prompt: &Prompt, body: &mut Map<String, Value>) {
         let mut declared = Vec::new();
         let mut searches = false;
         for (index, tool) in prompt.tools.iter().enumerate() {
-            self.cache(tool.cache.as_ref(), &item("tools", index));
+            let surface = self.ask.surface;
+            let named = |what| names::tool(tool, index, surface, what);
+            if tool.cache.is_some() {
+                self.notes.dropped(named(OfTool::Cache), UNCACHED);
+            }
             match &tool.kind {
                 ToolKind::Function { schema, strict } => {
                     if *strict == Some(true) {
-                        let field = self.tool_field(index, "strict");
-                        self.notes.dropped(field, "gemini has no such setting for one tool");
+                        self.notes
+                            .dropped(named(OfTool::Strict), "gemini has no such setting for one tool");
                     }
-                    declared.push(self.function(tool, schema.as_ref(), index));
+                    declared.push(self.function(tool, schema.as_ref(), &named(OfTool::Parameters)));
                 }
                 ToolKind::Custom(custom) => {
-                    let field = item("tools", index);
-                    self.notes
-                        .approximated(field.clone(), "a function whose argument `input` is the text");
-                    if custom.format.is_some() {
-                        self.notes.dropped(format!("{field}.format"), "gemini has no grammars");
-                    }
-                    let schema =
-                        json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                    declared.push(self.function(tool, Some(&schema), index));
+                    self.notes.approximated(named(OfTool::Tool), custom::why(custom));
+                    declared.push(self.function(tool, Some(&custom::schema(custom)), &named(OfTool::Parameters)));
                 }
                 ToolKind::Vendors(stranger) => {
                     let kind = stranger.value.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -512,15 +483,15 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    fn function(&mut self, tool: &Tool, schema: Option<&Value>, index: usize) -> Value {
+    fn function(&mut self, tool: &Tool, schema: Option<&Value>, field: &str) -> Value {
         let mut made = Map::new();
         made.insert("name".to_owned(), tool.name.as_str().into());
         if let Some(description) = &tool.description {
             made.insert("description".to_owned(), description.as_str().into());
         }
         if let Some(schema) = schema {
-            let lowered = openapi(schema, Root::Object);
-            lowered.tell(&self.tool_field(index, "parameters"), self.notes);
+            let lowered = openapi(schema, Root::Object, &mut self.budget);
+            lowered.tell(field, self.notes);
             if !lowered.is_empty_object() {
                 made.insert("parameters".to_owned(), Value::Object(lowered.schema));
             }
@@ -566,7 +537,7 @@ impl<'a> Writer<'a, '_> {
             let kept = i32::try_from(seed);
             if kept.is_err() {
                 self.notes.approximated(
-                    Param::Seed.name(surface),
+                    prompt.name(Param::Seed, surface),
                     "seeds have 32 bits there: cut to its lowest 31",
                 );
             }
@@ -577,7 +548,7 @@ impl<'a> Writer<'a, '_> {
         let stops = &sampling.stop;
         if stops.len() > MOST_STOPS {
             let why = format!("{MOST_STOPS} are the most there: the others are left out");
-            self.notes.dropped(Param::Stop.name(surface), why);
+            self.notes.dropped(prompt.name(Param::Stop, surface), why);
         }
         let stops: Vec<&str> = stops.iter().take(MOST_STOPS).map(String::as_str).collect();
         put("stopSequences", (!stops.is_empty()).then(|| json!(stops)));
@@ -589,7 +560,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn format(&mut self, prompt: &Prompt, config: &mut Map<String, Value>) -> Result<(), Error> {
-        let field = Param::ResponseFormat.name(self.ask.surface);
+        let field = prompt.name(Param::ResponseFormat, self.ask.surface);
         let Some(format) = prompt.format.as_ref().filter(|format| **format != Format::Text) else {
             return Ok(());
         };
@@ -602,8 +573,8 @@ impl<'a> Writer<'a, '_> {
             description, schema, ..
         } = format
         {
-            let mut lowered = openapi(schema, Root::Any);
-            lowered.tell(field, self.notes);
+            let mut lowered = openapi(schema, Root::Any, &mut self.budget);
+            lowered.tell(&names::of_format(self.ask.surface, "schema"), self.notes);
             if let Some(description) = description
                 && !lowered.schema.contains_key("anyOf")
             {
@@ -619,7 +590,7 @@ impl<'a> Writer<'a, '_> {
 
     fn thinking(&mut self, prompt: &Prompt) -> Option<Map<String, Value>> {
         let reasoning = prompt.reasoning.as_ref()?;
-        let field = Param::Reasoning.name(self.ask.surface);
+        let field = prompt.name(Param::Reasoning, self.ask.surface);
         let model = bare(self.ask.model);
         if model.starts_with("gemini-2.0") || model.starts_with("gemini-1") || model.starts_with("gemma") {
             self.notes.dropped(field, "this model does not think");

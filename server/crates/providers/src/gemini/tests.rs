@@ -77,7 +77,12 @@ fn written(prompt: &Prompt, model: &str) -> (Value, Notes) {
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     let name = None;
-    Message { role, name, parts }
+    Message {
+        role,
+        name,
+        parts,
+        at: crate::ir::Place::default(),
+    }
 }
 
 fn user(text: &str) -> Message {
@@ -284,6 +289,7 @@ fn signatures_find_their_calls_and_strangers_calls_get_the_documented_one() {
 #[test]
 fn tools_are_lowered_and_it_is_told() {
     let tool = |name: &str, schema: Value| Tool {
+        at: crate::ir::Place::default(),
         name: name.to_owned(),
         description: None,
         kind: ToolKind::Function {
@@ -364,7 +370,7 @@ fn pictures_by_address_need_one_that_google_takes() {
         let error = part(source).unwrap_err();
         assert_eq!(
             (error.kind, error.param.as_deref()),
-            (Kind::Unsupported, Some("messages[0].content[0]"))
+            (Kind::Unsupported, Some("messages[].content[].image_url"))
         );
     }
 }

@@ -28,9 +28,9 @@ pub(super) enum Said<'a> {
 }
 
 /// Goes through the parts of a candidate.
-pub(super) fn parts<'a>(candidate: &'a Value, mut with: impl FnMut(usize, Said<'a>)) {
+pub(super) fn parts<'a>(candidate: &'a Value, mut with: impl FnMut(Said<'a>)) {
     let parts = candidate.pointer("/content/parts").and_then(Value::as_array);
-    for (index, part) in parts.into_iter().flatten().enumerate() {
+    for part in parts.into_iter().flatten() {
         let text = |name: &str| part.get(name).and_then(Value::as_str);
         let mut seal = text("thoughtSignature")
             .filter(|data| !data.is_empty())
@@ -48,13 +48,13 @@ pub(super) fn parts<'a>(candidate: &'a Value, mut with: impl FnMut(usize, Said<'
                 arguments,
                 seal: seal.take(),
             };
-            with(index, said);
+            with(said);
         } else if let Some(said) = text("text") {
             if said.is_empty() {
             } else if is_thought {
-                with(index, Said::Thought(said));
+                with(Said::Thought(said));
             } else {
-                with(index, Said::Text(said));
+                with(Said::Text(said));
             }
         } else if let Some(data) = part.get("inlineData") {
             let text = |name: &str| data.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -62,15 +62,15 @@ pub(super) fn parts<'a>(candidate: &'a Value, mut with: impl FnMut(usize, Said<'
                 media_type: text("mimeType"),
                 base64: plain_base64(text("data")),
             };
-            with(index, said);
+            with(said);
         } else if let Some((name, value)) = part.as_object().and_then(|part| {
             part.iter()
                 .find(|(name, _)| !matches!(name.as_str(), "thought" | "thoughtSignature"))
         }) {
-            with(index, Said::Stranger(name, value));
+            with(Said::Stranger(name, value));
         }
         if let Some(seal) = seal {
-            with(index, Said::Seal(seal));
+            with(Said::Seal(seal));
         }
     }
 }

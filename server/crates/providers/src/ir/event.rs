@@ -28,6 +28,8 @@ pub enum Event {
     Finish { choice: u32, finish: Finish },
     /// What was used; each report holds all of it, and takes the place of the one before.
     Usage(Usage),
+    /// Something that only the upstream's dialect knows, by its path there: nobody can write it, and its loss is told.
+    Stranger(String),
     /// The upstream is alive and has nothing to say.
     Ping,
 }

@@ -1,6 +1,8 @@
 //! A request for an answer in a conversation.
 
 use super::Seal;
+use crate::Surface;
+use crate::params::Param;
 use serde_json::Value;
 
 /// A request. What the caller did not say is absent, never a default of ours.
@@ -31,7 +33,43 @@ pub struct Prompt {
     pub stream: bool,
     /// Fields of the caller's dialect that have no place here.
     pub strangers: Vec<Stranger>,
+    /// What the caller called a parameter that has several names in its dialect.
+    pub called: Vec<(Param, &'static str)>,
 }
+
+impl Prompt {
+    /// What the caller calls a parameter.
+    #[must_use]
+    pub fn name(&self, param: Param, surface: Surface) -> &'static str {
+        let called = self.called.iter().find(|(known, _)| *known == param);
+        called.map_or_else(|| param.name(surface), |(_, name)| *name)
+    }
+}
+
+/// Where the caller wrote something: its path in the body, such as `messages[2]`. It is no part of what is said, so that two
+/// places are always equal.
+#[derive(Clone, Debug, Default)]
+pub struct Place(String);
+
+impl Place {
+    pub fn new(path: impl Into<String>) -> Self {
+        Self(path.into())
+    }
+
+    /// `None` where nobody has told.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        (!self.0.is_empty()).then_some(&*self.0)
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Place {}
 
 /// A field that only the caller's dialect knows. Where the upstream's wire is of the same family it is passed on; elsewhere it
 /// is dropped, with a note.
@@ -75,6 +113,7 @@ pub struct Message {
     /// Who of that role it is, where there are several.
     pub name: Option<String>,
     pub parts: Vec<Part>,
+    pub at: Place,
 }
 
 /// One piece of a message, or of an answer.
@@ -226,6 +265,7 @@ pub struct Tool {
     pub description: Option<String>,
     pub kind: ToolKind,
     pub cache: Option<Value>,
+    pub at: Place,
 }
 
 #[derive(Clone, Debug, PartialEq)]

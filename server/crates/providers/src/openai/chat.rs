@@ -27,7 +27,7 @@ use crate::notes::Notes;
 use crate::{Call, Origin};
 use switchyard_core::error::Error;
 
-pub(in crate::openai) use answer::answer_id;
+pub(in crate::openai) use answer::{NO_CHOICE, answer_id, failed_choice};
 pub(in crate::openai) use doc::{Object, json};
 pub(in crate::openai) use fields::{At, body};
 pub(in crate::openai) use read::stop;

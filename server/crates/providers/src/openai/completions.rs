@@ -7,7 +7,7 @@
 use super::chat::{At, Object, answer_id, body, is_usage_known, json, stop, write_usage};
 use crate::Call;
 use crate::codec::{Front, Writer};
-use crate::ir::{Answer, Delta, Event, Finish, Message, Part, Prompt, Role};
+use crate::ir::{Answer, Delta, Event, Finish, Message, Part, Place, Prompt, Role};
 use crate::notes::Notes;
 use serde_json::{Map, Value};
 use switchyard_core::error::{Error, Kind};
@@ -86,12 +86,12 @@ impl Front for Completions {
                     } => {
                         text.push_str(said);
                         if !citations.is_empty() {
-                            notes.dropped("choices[].text", "where the text has things from");
+                            notes.dropped("choices[].text", CITED);
                         }
                     }
                     Part::Refusal(said) => refused(&mut text, said, notes),
-                    Part::Thought(_) => notes.dropped("choices[].text", "the model's reasoning"),
-                    _ => notes.dropped("choices[].text", "the answer holds more than a text"),
+                    Part::Thought(_) => notes.dropped("choices[].text", THOUGHT),
+                    _ => notes.dropped("choices[].text", MORE),
                 }
             }
             let mut out = choices.object();
@@ -133,11 +133,17 @@ impl Front for Completions {
     }
 }
 
+/// What a text alone leaves out.
+const THOUGHT: &str = "the model's reasoning";
+const CITED: &str = "where the text has things from";
+const MORE: &str = "the answer holds more than a text";
+
 fn message(text: String) -> Message {
     Message {
         role: Role::User,
         name: None,
         parts: vec![Part::text(text)],
+        at: Place::new("prompt"),
     }
 }
 
@@ -295,12 +301,11 @@ impl Writer for Speaker {
                         self.chunk(choice, &text, None, None, out);
                     }
                 }
-                Delta::Thought { .. } | Delta::Redacted | Delta::Seal(_) => {
-                    notes.dropped("choices[].text", "the model's reasoning");
-                }
-                Delta::Call { .. } | Delta::Arguments(_) | Delta::Citation(_) | Delta::Audio { .. } => {
-                    notes.dropped("choices[].text", "the answer holds more than a text");
-                }
+                Delta::Thought { .. } | Delta::Redacted => notes.dropped("choices[].text", THOUGHT),
+                Delta::Citation(_) => notes.dropped("choices[].text", CITED),
+                Delta::Call { .. } | Delta::Audio { .. } => notes.dropped("choices[].text", MORE),
+                // They are of something that was told of.
+                Delta::Arguments(_) | Delta::Seal(_) => {}
             },
             Event::Logprobs { choice, value } => {
                 if let Some(voice) = self.voice(choice, out) {
@@ -310,6 +315,7 @@ impl Writer for Speaker {
             }
             Event::Finish { choice, finish } => self.end(choice, &finish, out, notes),
             Event::Start { usage, .. } | Event::Usage(usage) => self.usage = usage,
+            Event::Stranger(_) => notes.dropped("choices[].text", MORE),
             Event::End { .. } | Event::Ping => {}
         }
     }

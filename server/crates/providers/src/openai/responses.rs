@@ -22,6 +22,7 @@ use crate::notes::Notes;
 use crate::{Call, Origin};
 use switchyard_core::error::Error;
 
+pub(super) use back::suits;
 pub use history::{Item, items, merge, references, resolve};
 pub(super) use native::{Judge, foreign, relay};
 

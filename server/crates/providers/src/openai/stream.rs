@@ -8,7 +8,8 @@
 //! The chunks of a stream are the same bytes over and over, around a word or two. So they are not read over and over: one
 //! that differs from an earlier one in nothing but such a text says the same but for that text, see [`Mould`].
 
-use super::UsageView;
+use super::chat::failed_choice;
+use super::{UsageView, usage_of_groq};
 use crate::failure::Said;
 use crate::json::{member, quoted};
 use crate::relay;
@@ -73,6 +74,12 @@ struct Chunk {
     error: Option<Span>,
     /// It calls itself an error.
     is_error: bool,
+    /// One of its choices has failed,
+    has_failed: bool,
+    /// and says how.
+    choice_error: Option<Span>,
+    /// Groq's own report of usage.
+    groq: Option<Span>,
     choices: Choices,
     content_bytes: usize,
 }
@@ -116,6 +123,7 @@ impl<'a> Reader<'a> {
                 b"model" => self.skim.fill(&mut self.chunk.model, "model").ok()?,
                 b"usage" => self.chunk.usage.read(&mut self.skim).ok()?,
                 b"error" => self.skim.fill(&mut self.chunk.error, "error").ok()?,
+                b"x_groq" => self.chunk.groq = usage_of_groq(&mut self.skim).ok()?.or(self.chunk.groq),
                 b"object" => self.skim.fill(&mut object, "object").ok()?,
                 b"choices" => {
                     self.skim.once(&mut has_choices, "choices").ok()?;
@@ -146,7 +154,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_choice(&mut self) -> Option<()> {
-        let (mut index, mut has_delta, mut has_text, mut reason) = (None, false, false, None);
+        let (mut index, mut has_delta, mut has_text, mut reason, mut error) = (None, false, false, None, None);
         self.skim.enter_object().ok()?;
         while let Some(key) = self.skim.key().ok()? {
             match key {
@@ -165,12 +173,21 @@ impl<'a> Reader<'a> {
                     }
                 }
                 b"finish_reason" => self.skim.fill(&mut reason, "finish_reason").ok()?,
+                b"error" => self.skim.fill(&mut error, "error").ok()?,
                 _ => self.skim.skip().ok()?,
             }
         }
         let index = there(index, self.data).map_or(Some(0), Written::count)?;
-        let finished = there(reason, self.data).map_or(Some(false), |reason| Some(!reason.text()?.is_empty()))?;
-        self.chunk.choices.note(index, finished);
+        let reason = match there(reason, self.data) {
+            Some(reason) => reason.text()?,
+            None => "".into(),
+        };
+        if let Some(error) = error.filter(|error| !error.of(self.data).is_empty()) {
+            self.chunk.has_failed = true;
+            self.chunk.choice_error.get_or_insert(error);
+        }
+        self.chunk.has_failed |= reason == "error";
+        self.chunk.choices.note(index, !reason.is_empty());
         Some(())
     }
 
@@ -463,10 +480,15 @@ impl Decoder {
         if chunk.is_error {
             return self.judge_stray(data);
         }
+        if chunk.has_failed {
+            let error = chunk.choice_error.map(|error| error.of(data).as_str());
+            return Fate::End(End::Failed(failed_choice(error, None)));
+        }
         self.choices = self.choices.and(chunk.choices);
         self.content_bytes += chunk.content_bytes;
         progress.content |= chunk.content_bytes > 0;
-        let reported = chunk.usage.usage(data);
+        let groq = || UsageView::usage_of(chunk.groq?.of(data).bytes());
+        let reported = chunk.usage.usage(data).or_else(groq);
         self.usage = reported.or(self.usage);
         if !self.wants_usage && reported.is_some() && chunk.choices.begun == 0 {
             return Fate::Drop;
@@ -502,7 +524,7 @@ impl Decoder {
         if let Some(unreadable) = self.unreadable() {
             return Fate::End(End::Failed(unreadable));
         }
-        if self.choices.begun > 0 || self.usage.is_some() {
+        if self.choices.begun > 0 {
             return Fate::Done;
         }
         let message = "the upstream ended its stream without an answer";

@@ -5,7 +5,9 @@
     reason = "an expectation is written where it is handed over"
 )]
 
-use super::OpenAi;
+use super::{Chat, OpenAi};
+use crate::codec::Back as _;
+use crate::ir::Event;
 use crate::params::OnUnsupported;
 use crate::{Call, End, Surface, Terms, Wire};
 use bytes::Bytes;
@@ -278,11 +280,130 @@ fn a_failure_in_disguise_is_a_failure() {
         let error = wire().decode(&call, &call.model, Bytes::from(body)).unwrap_err();
         assert_eq!((error.kind, error.message.as_str()), (kind, message), "{body}");
     }
-    assert!(
-        wire()
-            .decode(&call, &call.model, Bytes::from(r#"{"error":null,"choices":[]}"#))
-            .is_ok()
+}
+
+/// A choice that failed, and what it means.
+const FAILED_CHOICES: [(&str, Kind, &str); 5] = [
+    (
+        r#""finish_reason":"error""#,
+        Kind::ServerError,
+        "the upstream ended its answer with the reason \"error\"",
+    ),
+    (
+        r#""finish_reason":"error","error":{"code":502,"message":"Provider returned error"}"#,
+        Kind::ServerError,
+        "Provider returned error",
+    ),
+    (
+        r#""finish_reason":null,"error":{"code":429,"message":"slow down"}"#,
+        Kind::RateLimit,
+        "slow down",
+    ),
+    (r#""error":"overloaded""#, Kind::ServerError, "overloaded"),
+    (
+        r#""finish_reason":"\u0065rror","error":{}"#,
+        Kind::ServerError,
+        "the upstream ended its answer with the reason \"error\"",
+    ),
+];
+
+#[test]
+fn an_answer_of_no_choice_or_of_one_that_failed_is_no_answer() {
+    let call = call(PLAIN.replace(r#","stream":true"#, "").as_str());
+    let ended = |body: &str| {
+        let native = wire().decode(&call, &call.model, Bytes::copy_from_slice(body.as_bytes()));
+        let read = Chat.read(body.as_bytes(), &call.origin);
+        let (native, read) = (native.unwrap_err(), read.unwrap_err());
+        // Whoever asks, it is the same failure.
+        assert_eq!(native, read, "{body}");
+        (native.kind, native.status, native.message)
+    };
+    assert_eq!(
+        ended(r#"{"error":null,"choices":[],"usage":{"total_tokens":3}}"#),
+        (
+            Kind::BadAnswer,
+            Some(200),
+            "the upstream's answer has no choice in `choices`".to_owned()
+        )
     );
+    for (choice, kind, message) in FAILED_CHOICES {
+        let body = format!(
+            r#"{{"choices":[{{"index":0,"message":{{"content":"a"}},"finish_reason":"stop"}},{{"index":1,"message":{{"content":"b"}},{choice}}}]}}"#
+        );
+        assert_eq!(ended(&body), (kind, Some(200), message.to_owned()), "{body}");
+    }
+    // What only looks like one.
+    for choice in [
+        r#""finish_reason":"stop","error":null"#,
+        r#""finish_reason":"stop","error":{ }"#,
+        r#""finish_reason":"errors","error":"""#,
+    ] {
+        let body = format!(r#"{{"choices":[{{"index":0,"message":{{"content":"a"}},{choice}}}]}}"#);
+        assert!(wire().decode(&call, &call.model, body.clone().into()).is_ok(), "{body}");
+        assert!(Chat.read(body.as_bytes(), &call.origin).is_ok(), "{body}");
+    }
+}
+
+#[test]
+fn a_choice_that_failed_ends_its_stream() {
+    let text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    for (choice, kind, message) in FAILED_CHOICES {
+        let last = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},{choice}}}]}}\n\ndata: [DONE]\n\n");
+        for before in ["", text] {
+            let stream = [before, &last].concat();
+            let (out, content, end, _) = relay(PLAIN, false, &[stream.as_bytes()]);
+            assert_eq!((out.as_str(), content), (before, !before.is_empty()), "{stream}");
+            let (mut listener, mut events) = (Chat.reader(&call(PLAIN).origin), Vec::new());
+            assert_eq!(listener.push(stream.clone().into(), &mut events), end, "{stream}");
+            let Some(End::Failed(error)) = end else {
+                panic!("{stream}");
+            };
+            assert_eq!(
+                (error.kind, error.status, error.message.as_str()),
+                (kind, None, message)
+            );
+        }
+    }
+    // And so does usage without an answer.
+    let stream = "data: {\"choices\":[],\"usage\":{\"total_tokens\":3}}\n\ndata: [DONE]\n\n";
+    let (_, _, end, usage) = relay(PLAIN, false, &[stream.as_bytes()]);
+    assert!(matches!(end, Some(End::Failed(error)) if error.kind == Kind::BadAnswer));
+    assert_eq!(usage.total, Some(3));
+}
+
+#[test]
+fn groqs_own_report_of_usage_counts_where_there_is_no_other() {
+    let groq =
+        r#""x_groq":{"id":"r","usage":{"queue_time":0.1,"prompt_tokens":23,"completion_tokens":3,"total_tokens":26}}"#;
+    let other = r#""usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}"#;
+    let choice = r#""choices":[{"index":0,"message":{"content":"a"},"delta":{"content":"a"},"finish_reason":"stop"}]"#;
+    let whole = call(r#"{"model":"m","messages":[0]}"#);
+    for (reported, total) in [
+        (groq.to_owned(), 26),
+        (format!(r#"{groq},"usage":null"#), 26),
+        (format!("{groq},{other}"), 8),
+        (format!(r#""x_groq":{{"id":"r","usage":null}},{other}"#), 8),
+        (format!(r#""x_groq":[],{other}"#), 8),
+    ] {
+        let body = format!("{{{choice},{reported}}}");
+        let native = wire().decode(&whole, "m", body.clone().into()).unwrap().usage;
+        assert_eq!((native.total, native.estimated), (Some(total), false), "{body}");
+        assert_eq!(
+            Chat.read(body.as_bytes(), &whole.origin).unwrap().usage,
+            native,
+            "{body}"
+        );
+        let stream = format!("data: {body}\n\ndata: [DONE]\n\n");
+        for request in [PLAIN, ASKED] {
+            let (out, _, end, usage) = relay(request, false, &[stream.as_bytes()]);
+            assert_eq!((end, usage), (Some(End::Complete), native), "{stream}");
+            // It is the vendor's own, and goes on whether or not usage was asked for.
+            assert!(out.contains("x_groq"), "{out}");
+        }
+        let (mut listener, mut events) = (Chat.reader(&call(PLAIN).origin), Vec::new());
+        listener.push(stream.into(), &mut events);
+        assert!(events.contains(&Event::Usage(native)), "{events:?}");
+    }
 }
 
 /// One stream through the decoder: what goes out, and how it ended.
@@ -478,4 +599,62 @@ proptest! {
         pieces.push(&STREAM.as_bytes()[from..]);
         prop_assert_eq!(relay(request, renamed, &pieces), relay(request, renamed, &[STREAM.as_bytes()]));
     }
+}
+
+#[test]
+fn reasoning_of_other_dialects_goes_by_responses_where_nothing_is_lost() {
+    let both = wire().serving(&[Surface::Responses]);
+    let thinking = r#""thinking":{"type":"enabled","budget_tokens":2048}"#;
+    let read = |surface, more: &str| {
+        let body = format!(r#"{{"model":"m","max_tokens":4096,"messages":[{{"role":"user","content":"hi"}}]{more}}}"#);
+        Call::parse(surface, Bytes::from(body)).unwrap()
+    };
+    let path = |wire: &OpenAi, call: &Call, model: &str| {
+        let sent = wire.encode(call, model, &HeaderMap::new(), &terms()).unwrap();
+        sent.request.uri().path().to_owned()
+    };
+    let asked = read(Surface::Messages, &format!(",{thinking}"));
+    assert_eq!(path(&both, &asked, "gpt-5"), "/v1/responses");
+    for (wire, more, model) in [
+        // The upstream does not have it; nobody asks for it; the model does not reason; or something else would be lost.
+        (&wire(), format!(",{thinking}"), "gpt-5"),
+        (&both, String::new(), "gpt-5"),
+        (&both, r#","thinking":{"type":"disabled"}"#.to_owned(), "gpt-5"),
+        (&both, format!(",{thinking}"), "gpt-4o"),
+        (&both, format!(r#",{thinking},"stop_sequences":["x"]"#), "gpt-5"),
+    ] {
+        let call = read(Surface::Messages, &more);
+        assert_eq!(path(wire, &call, model), "/v1/chat/completions", "{more} {model}");
+    }
+    let chat = read(Surface::Chat, r#","reasoning_effort":"low""#);
+    assert_eq!(path(&both, &chat, "gpt-5"), "/v1/chat/completions");
+    // What the vendor sealed comes back, whole and streamed, and goes up again.
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"}"#;
+    let said = r#"{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[]}]}"#;
+    let whole = format!(r#"{{"id":"resp_1","object":"response","status":"completed","output":[{item},{said}]}}"#);
+    let reply = both.decode(&asked, "gpt-5", whole.clone().into()).unwrap();
+    let reply: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+    let thought = reply["content"][0].clone();
+    assert_eq!(
+        (&thought["type"], &thought["thinking"]),
+        (&"thinking".into(), &"hm".into())
+    );
+    let streamed = read(Surface::Messages, &format!(r#",{thinking},"stream":true"#));
+    let mut decoder = both.decoder(&streamed, "gpt-5");
+    let completed =
+        format!("event: response.completed\ndata: {{\"type\":\"response.completed\",\"response\":{whole}}}\n\n");
+    let progress = decoder.push(completed.into());
+    let out = progress.out.concat();
+    assert_eq!(progress.end, Some(End::Complete));
+    assert!(String::from_utf8_lossy(&out).contains(thought["signature"].as_str().unwrap()));
+    let again = format!(
+        r#"{{"model":"m","max_tokens":99,"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":[{thought},{{"type":"text","text":"Hi"}}]}},{{"role":"user","content":"more"}}]}}"#
+    );
+    let again = Call::parse(Surface::Messages, again.into()).unwrap();
+    let sent = both
+        .encode(&again, "gpt-5", &HeaderMap::new(), &terms())
+        .unwrap()
+        .request;
+    assert_eq!(sent.uri().path(), "/v1/responses");
+    assert!(String::from_utf8_lossy(sent.body()).contains(r#""encrypted_content":"gAAA""#));
 }

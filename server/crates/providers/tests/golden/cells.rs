@@ -53,6 +53,14 @@ impl Told {
         }
     }
 
+    /// What was lost, in no order.
+    pub(crate) fn noted(&self) -> Vec<String> {
+        let of = |note: &Note| format!("{} {}: {}", note.fate.as_str(), note.field, note.why);
+        let mut noted: Vec<String> = self.lost.iter().map(of).collect();
+        noted.sort();
+        noted
+    }
+
     pub(crate) fn add_notes(&mut self, notes: &Notes) {
         show_notes(notes, &mut self.text);
         let is_lost = |note: &&Note| matches!(note.fate, Fate::Dropped | Fate::Approximated);

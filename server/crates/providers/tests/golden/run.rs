@@ -150,6 +150,8 @@ struct Run {
     known: &'static Known,
     wire: Box<dyn Wire>,
     made: Made,
+    /// The notes of whole answers.
+    noted: BTreeMap<(&'static str, &'static str), Vec<String>>,
 }
 
 impl Run {
@@ -160,7 +162,13 @@ impl Run {
             made.faults.push(format!("{}: {why}", known.name));
             Box::new(Unbuilt)
         });
-        Self { known, wire, made }
+        let noted = BTreeMap::new();
+        Self {
+            known,
+            wire,
+            made,
+            noted,
+        }
     }
 
     fn run(mut self) -> Made {
@@ -381,6 +389,7 @@ impl Run {
                 continue;
             };
             let told = guarded(|| self.response(&call, &body)).unwrap_or_else(|why| Told::broken(&why));
+            self.noted.insert((surface.as_str(), feature), told.noted());
             all.push((feature, told));
         }
         self.keep(surface, "responses", all);
@@ -455,7 +464,13 @@ impl Run {
             else {
                 continue;
             };
-            let told = guarded(|| self.stream(&call, feature, &bytes)).unwrap_or_else(|why| Told::broken(&why));
+            let mut told = guarded(|| self.stream(&call, feature, &bytes)).unwrap_or_else(|why| Told::broken(&why));
+            // The vendor's two files hold the same answer.
+            let (streamed, whole) = (told.noted(), self.noted.get(&(surface.as_str(), feature)));
+            if let Some(whole) = whole.filter(|whole| **whole != streamed) {
+                let fault = format!("noted of the whole answer: {whole:?}, and of the stream: {streamed:?}");
+                told.faults.push(fault);
+            }
             all.push((feature, told));
         }
         self.keep(surface, "streams", all);

@@ -2,10 +2,10 @@
 
 use super::{call, origin};
 use crate::anthropic::Messages;
-use crate::codec::Front;
+use crate::codec::{Back, Front};
 use crate::ir::{
-    Answer, Call as ToolCall, Choice, Citation, Effort, Finish, Format, Maker, Part, Prompt, Role, Seal, Source,
-    Thought, ToolChoice, ToolKind,
+    Answer, Call as ToolCall, Choice, Citation, Delta, Effort, Event, Finish, Format, Maker, Part, Prompt, Role, Seal,
+    Source, Thought, ToolChoice, ToolKind,
 };
 use crate::notes::{Fate, Notes};
 use crate::{Call, Surface};
@@ -404,5 +404,43 @@ fn what_is_called_with_becomes_an_object() {
         };
         let (message, _) = written(choice, Usage::default());
         assert_eq!(message["content"][0]["input"], want);
+    }
+}
+
+#[test]
+fn a_call_that_came_without_an_id_gets_the_same_one_whole_and_streamed() {
+    for id in ["", r#""id":"","#, r#""id":null,"#] {
+        let block = |n: u32| format!(r#"{{"type":"tool_use",{id}"name":"f{n}","input":{{}}}}"#);
+        let body = format!(
+            r#"{{"type":"message","content":[{},{}],"stop_reason":"tool_use"}}"#,
+            block(0),
+            block(1)
+        );
+        let answer = Back::read(&Messages, body.as_bytes(), &origin()).unwrap();
+        let ids = answer.choices[0].parts.iter().map(|part| match part {
+            Part::Call(call) => call.id.as_str(),
+            other => panic!("{other:?}"),
+        });
+        let whole: Vec<&str> = ids.collect();
+        let start = |n: u32| {
+            format!(
+                "data: {{\"type\":\"content_block_start\",\"index\":{n},\"content_block\":{}}}\n\n",
+                block(n)
+            )
+        };
+        let (mut reader, mut events) = (Messages.reader(&origin()), Vec::new());
+        reader.push(format!("{}{}", start(0), start(1)).into(), &mut events);
+        let streamed: Vec<&str> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Delta {
+                    delta: Delta::Call { id, .. },
+                    ..
+                } => Some(id.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(whole, streamed, "{body}");
+        assert!(whole.len() == 2 && whole[0] != whole[1] && whole.iter().all(|id| !id.is_empty()));
     }
 }

@@ -160,6 +160,7 @@ fn all_that_a_stream_says_becomes_events() {
         delta(0, thought("Hm.")),
         delta(0, own("EqQB")),
         ended(0),
+        Event::Stranger("content[2]".to_owned()),
         delta(1, Delta::Redacted),
         delta(1, own("Emwk")),
         ended(1),

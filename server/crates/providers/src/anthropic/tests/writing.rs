@@ -11,6 +11,7 @@ use switchyard_core::error::Kind;
 
 fn said(role: Role, text: &str) -> Message {
     Message {
+        at: crate::ir::Place::default(),
         role,
         name: None,
         parts: vec![Part::text(text)],
@@ -34,6 +35,7 @@ fn sent(prompt: &Prompt) -> (Value, Notes) {
 
 fn tool(name: &str) -> Tool {
     Tool {
+        at: crate::ir::Place::default(),
         name: name.to_owned(),
         description: Some("d".to_owned()),
         kind: ToolKind::Function {
@@ -55,6 +57,7 @@ fn called(id: &str) -> Part {
 
 fn gave(id: &str) -> Message {
     Message {
+        at: crate::ir::Place::default(),
         role: Role::Tool,
         name: None,
         parts: vec![Part::Result(ResultOf {
@@ -94,6 +97,7 @@ fn turns_alternate_and_results_come_first() {
         said(Role::User, "one"),
         said(Role::User, "two"),
         Message {
+            at: crate::ir::Place::default(),
             role: Role::Assistant,
             name: None,
             parts: vec![Part::text(" "), called("a"), called("functions.f:1")],
@@ -122,7 +126,7 @@ fn turns_alternate_and_results_come_first() {
         ])
     );
     assert_eq!(fields(&notes, Fate::Dropped), ["messages[].content"]);
-    assert_eq!(fields(&notes, Fate::Approximated), ["messages", "max_tokens"]);
+    assert_eq!(fields(&notes, Fate::Approximated), ["messages[].role", "max_tokens"]);
 }
 
 #[test]
@@ -189,6 +193,7 @@ fn pictures_and_papers() {
     };
     let message = |part| {
         with(vec![Message {
+            at: crate::ir::Place::default(),
             role: Role::User,
             name: None,
             parts: vec![part],
@@ -224,26 +229,29 @@ fn pictures_and_papers() {
             transcript: transcript.map(str::to_owned),
         })
     };
-    for part in [
-        image(data("image/tiff", "AA==")),
-        image(Source::File("file-1".to_owned())),
-        document(data("application/zip", "AA==")),
-        document(data("text/plain", "%%")),
-        audio(None),
-        Part::Stranger(Stranger {
-            field: "messages".to_owned(),
-            value: json!({"type": "video"}),
-        }),
+    for (part, field) in [
+        (image(data("image/tiff", "AA==")), "messages[].content[].image_url"),
+        (
+            image(Source::File("file-1".to_owned())),
+            "messages[].content[].image_url",
+        ),
+        (document(data("application/zip", "AA==")), "messages[].content[].file"),
+        (document(data("text/plain", "%%")), "messages[].content[].file"),
+        (audio(None), "messages[].content[].input_audio"),
+        (
+            Part::Stranger(Stranger {
+                field: "messages".to_owned(),
+                value: json!({"type": "video"}),
+            }),
+            "messages",
+        ),
     ] {
         let error = sent_to("m", &message(part)).unwrap_err();
-        assert_eq!(
-            (error.kind, error.param.as_deref()),
-            (Kind::Unsupported, Some("messages"))
-        );
+        assert_eq!((error.kind, error.param.as_deref()), (Kind::Unsupported, Some(field)));
     }
     let (body, notes) = sent(&message(audio(Some("heard"))));
     assert_eq!(body["messages"][0]["content"], "heard");
-    assert!(fields(&notes, Fate::Approximated).contains(&"messages[].audio"));
+    assert!(fields(&notes, Fate::Approximated).contains(&"messages[].content[].input_audio"));
 }
 
 #[test]
@@ -515,6 +523,7 @@ fn what_does_not_go_with_thinking_is_dropped_and_told() {
 #[test]
 fn thoughts_go_home_only() {
     let turn = |parts| Message {
+        at: crate::ir::Place::default(),
         role: Role::Assistant,
         name: None,
         parts,
@@ -541,7 +550,7 @@ fn thoughts_go_home_only() {
         assert_eq!(body.get("thinking"), None);
         assert_eq!(
             fields(&notes, Fate::Dropped),
-            ["messages[].reasoning", "reasoning_effort"]
+            ["messages[].reasoning_content", "reasoning_effort"]
         );
         let (body, _) = sent_to("claude-opus-4-8", &carried_on(thought(seal))).unwrap();
         assert_eq!(body["thinking"]["type"], "adaptive");
@@ -577,7 +586,7 @@ fn the_shape_of_an_answer_is_asked_for() {
         json!({"type": "json_schema", "schema": {"type": "object", "properties": {"a": {"type": "string"}},
             "additionalProperties": false, "description": "what it is"}})
     );
-    assert_eq!(fields(&notes, Fate::Dropped), ["response_format.name"]);
+    assert_eq!(fields(&notes, Fate::Dropped), ["response_format.json_schema.name"]);
     let (body, notes) = sent_to("claude-3-7-sonnet-latest", &shaped(&schema)).unwrap();
     assert!(body["system"].as_str().unwrap().contains(r#""properties""#));
     assert_eq!(fields(&notes, Fate::Approximated), ["response_format"]);

@@ -9,6 +9,7 @@ use crate::ids::fitting;
 use crate::ir::{
     Audio, Call, Citation, Document, Image, Maker, Message, Part, Prompt, ResultOf, Role, Source, Stranger, Thought,
 };
+use crate::names::{self, Spot, Thing};
 use crate::notes::Notes;
 use crate::{Dialect, Surface};
 use base64::Engine as _;
@@ -133,19 +134,20 @@ impl<'a> Conversation<'a> {
             system: Vec::new(),
             turns: Vec::new(),
             model,
-            field: field_of_messages(ask.surface),
+            field: names::list(ask.surface),
         };
         let mut blocks = Blocks {
             surface: ask.surface,
-            field: conversation.field,
+            spot: Spot::anywhere(ask.surface),
             cites,
             notes,
         };
         // What the system says in the middle, until the user's turn is over.
         let mut later = Vec::new();
         for message in &prompt.messages {
+            blocks.spot = Spot::of(message, ask.surface);
             if message.name.is_some() {
-                let field = format!("{}[].name", conversation.field);
+                let field = blocks.spot.name(Thing::Name);
                 blocks.notes.dropped(field, "who of that role it is has no place there");
             }
             let mut said = blocks.of(message)?;
@@ -156,7 +158,7 @@ impl<'a> Conversation<'a> {
                 Role::System | Role::Developer if model.hears_system_later() => later.append(&mut said),
                 Role::System | Role::Developer => {
                     let why = "what the system says in the middle became a text of the user's, marked as the system's";
-                    blocks.notes.approximated(conversation.field, why);
+                    blocks.notes.approximated(blocks.spot.name(Thing::Role), why);
                     conversation.push(Who::User, said.into_iter().map(as_users).collect());
                 }
                 Role::User | Role::Tool => conversation.push(Who::User, said),
@@ -285,16 +287,6 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// The field that holds what is said.
-const fn field_of_messages(surface: Surface) -> &'static str {
-    match surface {
-        Surface::Completions => "prompt",
-        Surface::Responses | Surface::Embeddings => "input",
-        Surface::Generate | Surface::GeminiCountTokens => "contents",
-        Surface::Chat | Surface::Messages | Surface::CountTokens => "messages",
-    }
-}
-
 fn text<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {
     Block::Text {
         text: text.into(),
@@ -337,7 +329,8 @@ fn content(mut blocks: Vec<Block<'_>>) -> Content<'_> {
 /// Makes blocks of parts.
 struct Blocks<'n> {
     surface: Surface,
-    field: &'static str,
+    /// Where the message stands that is written.
+    spot: Spot,
     cites: bool,
     notes: &'n mut Notes,
 }
@@ -358,12 +351,17 @@ impl Blocks<'_> {
             Part::Text { text, citations, cache } => self.of_text(text, citations, cache.as_ref(), is_assistant),
             Part::Refusal(refusal) if refusal.trim().is_empty() => None,
             Part::Refusal(refusal) => {
-                self.notes.mapped(self.path("refusal"), "a text");
+                self.notes.mapped(self.spot.name(Thing::Refusal), "a text");
                 Some(text(refusal))
             }
             Part::Image(_) | Part::Document(_) if is_assistant || hears_only => {
                 let what = "pictures and documents may stand in the user's messages and in results of tools only";
-                return Err(unsupported(self.field, what));
+                let thing = if matches!(part, Part::Image(_)) {
+                    Thing::Image
+                } else {
+                    Thing::File
+                };
+                return Err(unsupported(&self.spot.name(thing), what));
             }
             Part::Image(image) => Some(self.of_image(image)?),
             Part::Document(document) => Some(self.of_document(document)?),
@@ -378,10 +376,6 @@ impl Blocks<'_> {
         })
     }
 
-    fn path(&self, what: &str) -> String {
-        format!("{}[].{what}", self.field)
-    }
-
     fn of_text<'a>(
         &mut self,
         text: &'a str,
@@ -392,7 +386,7 @@ impl Blocks<'_> {
         if text.trim().is_empty() {
             if !text.is_empty() || cache_control.is_some() {
                 let why = "a text of nothing but white space is refused there";
-                self.notes.dropped(self.path("content"), why);
+                self.notes.dropped(self.spot.name(Thing::Content), why);
             }
             return None;
         }
@@ -404,7 +398,7 @@ impl Blocks<'_> {
                 kept.extend(write_citation(citation, self.notes));
             } else {
                 let why = "the vendor takes back citations of its own only";
-                self.notes.dropped(self.path("annotations"), why);
+                self.notes.dropped(self.spot.name(Thing::Citations), why);
             }
         }
         Some(Block::Text {
@@ -416,22 +410,23 @@ impl Blocks<'_> {
 
     fn of_image<'a>(&mut self, image: &'a Image) -> Result<Block<'a>, Error> {
         if image.detail.as_deref().is_some_and(|detail| detail != "auto") {
-            self.notes.dropped(self.path("detail"), "pictures have no detail there");
+            self.notes
+                .dropped(self.spot.name(Thing::Detail), "pictures have no detail there");
         }
         let source = match &image.source {
             Source::Url(url) => Stored::Url { url },
             Source::Data { media_type, base64 } => {
                 if !PICTURES.contains(&media_type.as_str()) {
                     let what = format!("a picture of type {media_type}; send it as JPEG, PNG, GIF or WebP");
-                    return Err(unsupported(self.field, &what));
+                    return Err(unsupported(&self.spot.name(Thing::Image), &what));
                 }
                 Stored::Base64 {
                     media_type,
                     data: base64,
                 }
             }
-            Source::File(file_id) => self.of_file(file_id)?,
-            Source::Text(_) => return Err(unsupported(self.field, "a picture that is a text")),
+            Source::File(file_id) => self.of_file(file_id, Thing::Image)?,
+            Source::Text(_) => return Err(unsupported(&self.spot.name(Thing::Image), "a picture that is a text")),
         };
         Ok(Block::Image {
             source,
@@ -440,12 +435,12 @@ impl Blocks<'_> {
     }
 
     /// A file is known to the vendor that it was given to.
-    fn of_file<'a>(&self, file_id: &'a str) -> Result<Stored<'a>, Error> {
+    fn of_file<'a>(&self, file_id: &'a str, thing: Thing) -> Result<Stored<'a>, Error> {
         if self.surface.dialect() == Dialect::Anthropic {
             return Ok(Stored::File { file_id });
         }
         let what = "a file that was uploaded to another vendor; send its content, or a URL";
-        Err(unsupported(self.field, what))
+        Err(unsupported(&self.spot.name(thing), what))
     }
 
     fn of_document<'a>(&mut self, document: &'a Document) -> Result<Block<'a>, Error> {
@@ -459,7 +454,7 @@ impl Blocks<'_> {
                 media_type: "text/plain",
                 data: self.of_text_file(media_type, base64)?.into(),
             },
-            Source::File(file_id) => self.of_file(file_id)?,
+            Source::File(file_id) => self.of_file(file_id, Thing::File)?,
             Source::Text(text) => Stored::Text {
                 media_type: "text/plain",
                 data: text.into(),
@@ -468,7 +463,7 @@ impl Blocks<'_> {
         let cites = document.cite == Some(true);
         if cites && !self.cites {
             let why = "the vendor takes no citations together with a format";
-            self.notes.dropped(self.path("citations"), why);
+            self.notes.dropped(self.spot.name(Thing::Cite), why);
         }
         Ok(Block::Document {
             source,
@@ -496,10 +491,11 @@ impl Blocks<'_> {
         let decoded = if is_text { STANDARD.decode(base64).ok() } else { None };
         let Some(text) = decoded.and_then(|bytes| String::from_utf8(bytes).ok()) else {
             let what = format!("a file of type {media_type}; send it as PDF or as text");
-            return Err(unsupported(self.field, &what));
+            return Err(unsupported(&self.spot.name(Thing::File), &what));
         };
         if kind != "text/plain" {
-            self.notes.mapped(self.path("file"), "a document of plain text");
+            self.notes
+                .mapped(self.spot.name(Thing::File), "a document of plain text");
         }
         Ok(text)
     }
@@ -507,15 +503,16 @@ impl Blocks<'_> {
     fn of_audio<'a>(&mut self, audio: &'a Audio, is_assistant: bool) -> Result<Option<Block<'a>>, Error> {
         match audio.transcript.as_deref().map(str::trim) {
             Some(heard) if !heard.is_empty() => {
-                self.notes.approximated(self.path("audio"), "its transcript");
+                self.notes.approximated(self.spot.name(Thing::Audio), "its transcript");
                 Ok(Some(text(heard)))
             }
             _ if is_assistant => {
-                self.notes.dropped(self.path("audio"), "the vendor takes no audio");
+                self.notes
+                    .dropped(self.spot.name(Thing::Audio), "the vendor takes no audio");
                 Ok(None)
             }
             _ => Err(unsupported(
-                self.field,
+                &self.spot.name(Thing::Audio),
                 "audio; send its transcript, or ask a model that hears",
             )),
         }
@@ -526,12 +523,17 @@ impl Blocks<'_> {
             && seal.for_maker(Maker::Anthropic).is_none()
         {
             let why = "the seal of a call is its maker's only";
-            self.notes.dropped(self.path("signature"), why);
+            self.notes.dropped(self.spot.name(Thing::CallSeal), why);
         }
         Block::ToolUse {
             id: self.of_id(&call.id),
             name: &call.name,
-            input: input(&call.arguments, call.is_custom, self.field, self.notes),
+            input: input(
+                &call.arguments,
+                call.is_custom,
+                self.spot.name(Thing::Arguments),
+                self.notes,
+            ),
             cache_control: call.cache.as_ref(),
         }
     }
@@ -540,7 +542,7 @@ impl Blocks<'_> {
         let fitted = fitting(id, LONGEST_ID);
         if fitted != id {
             self.notes.mapped(
-                self.path("tool_call_id"),
+                self.spot.name(Thing::CallId),
                 "a digest of it: it has other characters, or too many",
             );
         }
@@ -564,7 +566,7 @@ impl Blocks<'_> {
         let seal = thought.seal.as_ref().and_then(|seal| seal.for_maker(Maker::Anthropic));
         let Some(seal) = seal.filter(|seal| !seal.is_empty()) else {
             let why = "a thought without a seal of the vendor's is refused there";
-            self.notes.dropped(self.path("reasoning"), why);
+            self.notes.dropped(self.spot.name(Thing::Thought), why);
             return None;
         };
         Some(if thought.is_redacted {

@@ -29,7 +29,7 @@ const NAMED: [&str; 3] = ["properties", "$defs", "definitions"];
 /// The schema of a tool's input is of an object, and says so.
 pub(super) fn of_input(schema: &mut Value, field: &str, notes: &mut Notes) {
     let Value::Object(object) = schema else {
-        notes.approximated(format!("{field}.parameters"), "any object: the schema is no object");
+        notes.approximated(field.to_owned(), "any object: the schema is no object");
         *schema = serde_json::json!({ "type": "object" });
         return;
     };
@@ -38,7 +38,7 @@ pub(super) fn of_input(schema: &mut Value, field: &str, notes: &mut Notes) {
     }
     if object.contains_key("type") {
         notes.approximated(
-            format!("{field}.parameters"),
+            field.to_owned(),
             "type object: input of another type is not taken there",
         );
     }

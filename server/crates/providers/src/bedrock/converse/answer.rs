@@ -1,13 +1,14 @@
 //! Whole answers, and what streams have in common with them.
 
-use crate::bedrock::common::{Tools, custom_text};
+use crate::bedrock::common::Tools;
 use crate::bedrock::errors::Exception;
-use crate::failure::Said;
+use crate::failure::{Said, bad_answer};
 use crate::ir::{Answer, Call, Choice, Citation, Finish, Image, Maker, Part, Seal, Source, Stranger, Thought};
+use crate::{Origin, ids};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use switchyard_core::error::{Error, Kind};
+use switchyard_core::error::Error;
 use switchyard_core::usage::Usage;
 
 #[derive(Deserialize)]
@@ -61,6 +62,7 @@ struct BlockView<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallView<'a> {
+    #[serde(default)]
     tool_use_id: String,
     name: String,
     #[serde(borrow, default)]
@@ -194,18 +196,23 @@ pub(super) fn finish(reason: Option<&str>, additional: Option<&Value>) -> Finish
     }
 }
 
-pub(super) fn bad_answer(what: &str) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, what)
-    }
+/// The field of a block that has no place elsewhere.
+pub(super) fn block_field(index: u64) -> String {
+    format!("output.message.content[{index}]")
 }
 
-pub(super) fn read(body: &[u8], tools: &Tools) -> Result<Answer, Error> {
+/// The id of the next call: the upstream's, or one that is made.
+pub(super) fn call_id(given: String, origin: &Origin, calls: &mut usize) -> String {
+    let made = ids::made(origin, *calls);
+    *calls += 1;
+    if given.is_empty() { made } else { given }
+}
+
+pub(super) fn read(body: &[u8], tools: &Tools, origin: &Origin) -> Result<Answer, Error> {
     let view: ReplyView<'_> = match serde_json::from_slice(body) {
         Ok(view) => view,
         Err(error) => {
-            return Err(bad_answer(&format!(
+            return Err(bad_answer(format!(
                 "the upstream's answer is not what Converse answers: {error}"
             )));
         }
@@ -220,9 +227,11 @@ pub(super) fn read(body: &[u8], tools: &Tools) -> Result<Answer, Error> {
             bad_answer("the upstream's answer has no `output.message`")
         });
     };
-    let mut parts = Vec::new();
-    for (i, block) in message.content.into_iter().enumerate() {
-        parts.extend(read_block(block, i, tools)?);
+    let (mut parts, mut calls) = (Vec::new(), 0);
+    for (index, block) in (0..).zip(message.content) {
+        parts.extend(read_block(block, index, tools, &mut |id| {
+            call_id(id, origin, &mut calls)
+        })?);
     }
     let choice = Choice {
         parts,
@@ -240,27 +249,24 @@ pub(super) fn read(body: &[u8], tools: &Tools) -> Result<Answer, Error> {
     })
 }
 
-fn read_block(raw: &RawValue, index: usize, tools: &Tools) -> Result<Option<Part>, Error> {
+fn read_block(
+    raw: &RawValue,
+    index: u64,
+    tools: &Tools,
+    id: &mut dyn FnMut(String) -> String,
+) -> Result<Option<Part>, Error> {
     let block: BlockView<'_> = serde_json::from_str(raw.get())
-        .map_err(|error| bad_answer(&format!("the upstream's answer has an odd piece of content: {error}")))?;
+        .map_err(|error| bad_answer(format!("the upstream's answer has an odd piece of content: {error}")))?;
     Ok(Some(if let Some(text) = block.text {
         if text.is_empty() {
             return Ok(None);
         }
         Part::text(text)
     } else if let Some(call) = block.tool_use {
-        let name = tools.name(call.name);
-        let arguments = call.input.map_or("{}", RawValue::get);
-        let is_custom = tools.is_custom(&name);
         Part::Call(Call {
-            id: call.tool_use_id,
-            arguments: if is_custom {
-                custom_text(arguments)
-            } else {
-                arguments.to_owned()
-            },
-            is_custom,
-            name,
+            id: id(call.tool_use_id),
+            name: tools.name(call.name),
+            arguments: call.input.map_or("{}", RawValue::get).to_owned(),
             ..Call::default()
         })
     } else if let Some(reasoning) = block.reasoning_content {
@@ -280,7 +286,7 @@ fn read_block(raw: &RawValue, index: usize, tools: &Tools) -> Result<Option<Part
         })
     } else {
         Part::Stranger(Stranger {
-            field: format!("output.message.content[{index}]"),
+            field: block_field(index),
             value: serde_json::from_str(raw.get()).unwrap_or_default(),
         })
     }))

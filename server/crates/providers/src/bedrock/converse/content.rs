@@ -2,14 +2,12 @@
 
 use super::{LETTERS, LONGEST_ID};
 use crate::Surface;
-use crate::bedrock::common::{
-    Media, cache_field, call_seal_field, custom_arguments, detail_field, fitting_name, media_field, messages_field,
-    thought_field,
-};
+use crate::bedrock::common::fitting_name;
 use crate::bedrock::model::Model;
-use crate::ids;
 use crate::ir::{Audio, Call, Document, Image, Maker, Part, ResultOf, Source, Thought};
+use crate::names::{Spot, Thing};
 use crate::notes::Notes;
+use crate::{custom, ids};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use switchyard_core::error::{Error, Kind};
@@ -117,6 +115,8 @@ fn document_name(name: Option<&str>) -> String {
 /// Writes parts as blocks.
 pub(super) struct Content<'a> {
     pub(super) surface: Surface,
+    /// Where the message stands that is written.
+    pub(super) spot: Spot,
     pub(super) model: &'a Model,
     pub(super) notes: &'a mut Notes,
     /// Names of documents so far; no two may be the same.
@@ -127,14 +127,11 @@ impl<'a> Content<'a> {
     pub(super) fn new(surface: Surface, model: &'a Model, notes: &'a mut Notes) -> Self {
         Self {
             surface,
+            spot: Spot::anywhere(surface),
             model,
             notes,
             names: HashSet::new(),
         }
-    }
-
-    fn field(&self, rest: &str) -> String {
-        format!("{}[].{rest}", messages_field(self.surface))
     }
 
     /// Appends a part's blocks: none, one, or one and a mark for the cache behind it.
@@ -150,7 +147,7 @@ impl<'a> Content<'a> {
                 cache = mark.as_ref();
                 if !citations.is_empty() {
                     self.notes
-                        .dropped(self.field("content[].citations"), "what was said before has none there");
+                        .dropped(self.spot.name(Thing::Citations), "what was said before has none there");
                 }
                 self.text(text, out);
             }
@@ -173,7 +170,7 @@ impl<'a> Content<'a> {
             }
             Part::Thought(thought) => out.extend(self.thought(thought)),
             Part::Refusal(text) => {
-                self.notes.approximated(self.field("refusal"), "sent as text");
+                self.notes.approximated(self.spot.name(Thing::Refusal), "sent as text");
                 self.text(text, out);
             }
             Part::Stranger(stranger) if role == "assistant" => {
@@ -188,7 +185,7 @@ impl<'a> Content<'a> {
             }
         }
         if let Some(mark) = cache.filter(|_| out.len() > before) {
-            out.extend(cache_point(mark, self.model, cache_field(self.surface), self.notes));
+            out.extend(cache_point(mark, self.model, self.spot.name(Thing::Cache), self.notes));
         }
         Ok(())
     }
@@ -198,18 +195,20 @@ impl<'a> Content<'a> {
         if !text.trim().is_empty() {
             out.push(json!({ "text": text }));
         } else if !text.is_empty() {
-            self.notes
-                .dropped(self.field("content"), "a text of nothing but spaces is refused there");
+            self.notes.dropped(
+                self.spot.name(Thing::Content),
+                "a text of nothing but spaces is refused there",
+            );
         }
     }
 
     fn image(&mut self, image: &Image) -> Result<Value, Error> {
         if image.detail.as_ref().is_some_and(|detail| detail != "auto") {
             self.notes
-                .dropped(detail_field(self.surface), "bedrock has no such setting");
+                .dropped(self.spot.name(Thing::Detail), "bedrock has no such setting");
         }
-        let format = self.format(IMAGES, &image.source, None, Media::Image, "png, jpeg, gif or webp")?;
-        let source = self.source(&image.source, Media::Image)?;
+        let format = self.format(IMAGES, &image.source, None, Thing::Image, "png, jpeg, gif or webp")?;
+        let source = self.source(&image.source, Thing::Image)?;
         Ok(json!({"image": {"format": format, "source": source}}))
     }
 
@@ -219,8 +218,8 @@ impl<'a> Content<'a> {
             _ => "",
         };
         if media_type.starts_with("video/") {
-            let format = self.format(VIDEOS, &document.source, None, Media::File, "mp4, mov, mkv or webm")?;
-            let source = self.source(&document.source, Media::File)?;
+            let format = self.format(VIDEOS, &document.source, None, Thing::File, "mp4, mov, mkv or webm")?;
+            let source = self.source(&document.source, Thing::File)?;
             return Ok(json!({"video": {"format": format, "source": source}}));
         }
         if media_type.starts_with("audio/") {
@@ -238,12 +237,12 @@ impl<'a> Content<'a> {
             Source::Data { .. } if media_type.starts_with("text/") => {
                 format_of(DOCUMENTS, media_type, name).unwrap_or("txt")
             }
-            source => self.format(DOCUMENTS, source, name, Media::File, known)?,
+            source => self.format(DOCUMENTS, source, name, Thing::File, known)?,
         };
         let mut block = Map::new();
         block.insert("format".to_owned(), json!(format));
         block.insert("name".to_owned(), json!(self.unique(document_name(name))));
-        block.insert("source".to_owned(), self.source(&document.source, Media::File)?);
+        block.insert("source".to_owned(), self.source(&document.source, Thing::File)?);
         if let Some(context) = &document.context {
             block.insert("context".to_owned(), json!(context));
         }
@@ -275,9 +274,9 @@ impl<'a> Content<'a> {
             .and_then(|format| format_of(AUDIOS, format, None));
         let format = match named {
             Some(format) => format,
-            None => self.format(AUDIOS, &audio.source, None, Media::Audio, known)?,
+            None => self.format(AUDIOS, &audio.source, None, Thing::Audio, known)?,
         };
-        let source = self.source(&audio.source, Media::Audio)?;
+        let source = self.source(&audio.source, Thing::Audio)?;
         Ok(json!({"audio": {"format": format, "source": source}}))
     }
 
@@ -287,7 +286,7 @@ impl<'a> Content<'a> {
         table: &[(&str, &'static str)],
         source: &Source,
         name: Option<&str>,
-        media: Media,
+        media: Thing,
         known: &str,
     ) -> Result<&'static str, Error> {
         let (media_type, name) = match source {
@@ -301,23 +300,23 @@ impl<'a> Content<'a> {
             Some(format) => Ok(format),
             None if is_fetched => Ok(""),
             None => {
-                let field = media_field(self.surface, media);
+                let field = self.spot.name(media);
                 let message = format!("`{field}`: Bedrock cannot read `{media_type}`; send {known}");
                 Err(Error::new(Kind::Unsupported, message).with_param(field))
             }
         }
     }
 
-    fn source(&self, source: &Source, media: Media) -> Result<Value, Error> {
+    fn source(&self, source: &Source, media: Thing) -> Result<Value, Error> {
         let what = match source {
             Source::Data { base64, .. } => return Ok(json!({ "bytes": base64 })),
             Source::Url(url) if url.starts_with("s3://") => return Ok(json!({"s3Location": {"uri": url}})),
-            Source::Text(text) if media == Media::File => return Ok(json!({ "text": text })),
+            Source::Text(text) if media == Thing::File => return Ok(json!({ "text": text })),
             Source::Url(_) => "does not fetch addresses",
             Source::File(_) => "knows no file ids of other vendors",
             Source::Text(_) => "takes no text here",
         };
-        let field = media_field(self.surface, media);
+        let field = self.spot.name(media);
         let message = format!(
             "`{field}`: Bedrock {what}; send the data itself in base64 or an s3:// address, or ask for a model of another \
              provider"
@@ -328,23 +327,14 @@ impl<'a> Content<'a> {
     fn call(&mut self, call: &Call) -> Value {
         if call.seal.is_some() {
             self.notes
-                .dropped(call_seal_field(self.surface), "calls are not sealed there");
+                .dropped(self.spot.name(Thing::CallSeal), "calls are not sealed there");
         }
-        let input = if call.is_custom {
-            custom_arguments(&call.arguments)
-        } else {
-            match serde_json::from_str(&call.arguments) {
-                Ok(Value::Object(input)) => Value::Object(input),
-                _ if call.arguments.trim().is_empty() => json!({}),
-                // It was not what the tool asked for, and has to be an object all the same.
-                _ => {
-                    let field = self.field("tool_calls[].function.arguments");
-                    self.notes
-                        .approximated(field, "what is no JSON object is sent as the text of one");
-                    custom_arguments(&call.arguments)
-                }
-            }
-        };
+        let (input, is_object) = custom::object(call);
+        if !is_object {
+            let field = self.spot.name(Thing::Arguments);
+            self.notes
+                .approximated(field, "what is no JSON object is sent as the text of one");
+        }
         let id = ids::fitting(&call.id, LONGEST_ID);
         json!({"toolUse": {"toolUseId": id, "name": fitting_name(&call.name, LETTERS), "input": input}})
     }
@@ -369,7 +359,7 @@ impl<'a> Content<'a> {
             block.insert("status".to_owned(), json!("error"));
         } else if result.is_error {
             self.notes
-                .dropped(self.field("content[].is_error"), "the model takes no status of results");
+                .dropped(self.spot.name(Thing::IsError), "the model takes no status of results");
         }
         Ok(json!({ "toolResult": block }))
     }
@@ -396,7 +386,7 @@ impl<'a> Content<'a> {
             }
             None => {
                 self.notes.dropped(
-                    thought_field(self.surface),
+                    self.spot.name(Thing::Thought),
                     "the model takes back only reasoning that it signed",
                 );
                 None
@@ -406,7 +396,7 @@ impl<'a> Content<'a> {
 }
 
 /// The mark up to which the vendor may cache.
-pub(super) fn cache_point(mark: &Value, model: &Model, field: &'static str, notes: &mut Notes) -> Option<Value> {
+pub(super) fn cache_point(mark: &Value, model: &Model, field: String, notes: &mut Notes) -> Option<Value> {
     if !model.caches() {
         notes.dropped(field, "the model has no prompt cache on bedrock");
         return None;

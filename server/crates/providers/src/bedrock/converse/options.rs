@@ -1,13 +1,14 @@
 //! What is asked for besides the messages.
 
+use super::LETTERS;
 use super::content::cache_point;
-use super::{LETTERS, named};
-use crate::Surface;
-use crate::bedrock::common::{cache_field, custom_schema, fitting_name, schema_or_empty};
+use crate::bedrock::common::{fitting_name, schema_or_empty};
 use crate::bedrock::model::{Family, Model};
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{Effort, Format, Prompt, Tool, ToolChoice, ToolKind};
-use crate::notes::{Notes, item};
+use crate::names::{self, OfTool};
+use crate::notes::Notes;
 use crate::params::Param;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -59,12 +60,13 @@ impl<'a> Options<'a> {
             if let Some(spec) = self.tool(tool, i, notes) {
                 tools.push(json!({ "toolSpec": spec }));
                 if let Some(mark) = &tool.cache {
-                    tools.extend(cache_point(mark, self.model, cache_field(self.ask.surface), notes));
+                    let field = names::tool(tool, i, self.ask.surface, OfTool::Cache);
+                    tools.extend(cache_point(mark, self.model, field, notes));
                 }
             }
         }
         let called = self.called();
-        let choice_field = named(Param::ToolChoice, self.ask);
+        let choice_field = self.prompt.name(Param::ToolChoice, self.ask.surface);
         let is_none = self.prompt.tool_choice == Some(ToolChoice::None);
         if is_none && called.is_empty() {
             if !tools.is_empty() {
@@ -83,7 +85,7 @@ impl<'a> Options<'a> {
             let tool = |name: &&str| json!({"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}});
             tools.extend(called.iter().map(tool));
             notes.approximated(
-                named(Param::Tools, self.ask),
+                self.prompt.name(Param::Tools, self.ask.surface),
                 "tools that were called before have to be offered again",
             );
         }
@@ -104,7 +106,7 @@ impl<'a> Options<'a> {
         let name = fitting_name(&tool.name, LETTERS);
         if name != tool.name {
             notes.mapped(
-                item("tools", index),
+                names::tool(tool, index, self.ask.surface, OfTool::Tool),
                 "its name has letters that bedrock does not take; it is sent as another one",
             );
         }
@@ -121,12 +123,18 @@ impl<'a> Options<'a> {
                 if *strict == Some(true) && self.model.is_structured() {
                     spec.insert("strict".to_owned(), json!(true));
                 } else if *strict == Some(true) {
-                    notes.dropped(strict_field(self.ask.surface, index), "the model does not know it");
+                    notes.dropped(
+                        names::tool(tool, index, self.ask.surface, OfTool::Strict),
+                        "the model does not know it",
+                    );
                 }
             }
             ToolKind::Custom(custom) => {
-                spec.insert("inputSchema".to_owned(), json!({"json": custom_schema(custom)}));
-                notes.approximated(item("tools", index), "sent as a function of one text");
+                spec.insert("inputSchema".to_owned(), json!({"json": custom::schema(custom)}));
+                notes.approximated(
+                    names::tool(tool, index, self.ask.surface, OfTool::Tool),
+                    custom::why(custom),
+                );
             }
             ToolKind::Vendors(stranger) => {
                 notes.dropped(stranger.field.clone(), "a tool that its own vendor runs");
@@ -143,7 +151,10 @@ impl<'a> Options<'a> {
             ToolChoice::Required => Some(json!({"any": {}})),
             ToolChoice::Named(name) => Some(json!({"tool": {"name": fitting_name(name, LETTERS)}})),
             ToolChoice::Among { names, required } => {
-                notes.mapped(named(Param::ToolChoice, self.ask), "only those tools are offered");
+                notes.mapped(
+                    self.prompt.name(Param::ToolChoice, self.ask.surface),
+                    "only those tools are offered",
+                );
                 let is_one = |spec: &Value| names.iter().any(|name| *spec == *fitting_name(name, LETTERS));
                 tools.retain(|tool| tool.pointer("/toolSpec/name").is_none_or(is_one));
                 Some(if *required {
@@ -177,24 +188,30 @@ impl<'a> Options<'a> {
         }
         let mut temperature = sampling.temperature;
         if thinks && temperature.is_some_and(|temperature| temperature < 1.0) {
-            notes.dropped(named(Param::Temperature, self.ask), "a model that thinks takes none");
+            notes.dropped(
+                self.prompt.name(Param::Temperature, self.ask.surface),
+                "a model that thinks takes none",
+            );
             temperature = None;
         }
         if let Some(given) = temperature {
             if given > 1.0 {
-                notes.approximated(named(Param::Temperature, self.ask), "1, which is the highest there");
+                notes.approximated(
+                    self.prompt.name(Param::Temperature, self.ask.surface),
+                    "1, which is the highest there",
+                );
             }
             config.insert("temperature".to_owned(), json!(given.min(1.0)));
         }
         if let Some(top_p) = sampling.top_p {
             if temperature.is_some() && self.model.samples_one_way() {
                 notes.dropped(
-                    named(Param::TopP, self.ask),
+                    self.prompt.name(Param::TopP, self.ask.surface),
                     "the model takes it or a temperature, not both",
                 );
             } else if thinks && top_p < 0.95 {
                 notes.approximated(
-                    named(Param::TopP, self.ask),
+                    self.prompt.name(Param::TopP, self.ask.surface),
                     "0.95, which is the least for a model that thinks",
                 );
                 config.insert("topP".to_owned(), json!(0.95));
@@ -215,7 +232,7 @@ impl<'a> Options<'a> {
 
     /// Converse itself has none; each family has its own way.
     fn top_k(&self, top_k: u64, thinks: bool, additional: &mut Map<String, Value>, notes: &mut Notes) {
-        let field = named(Param::TopK, self.ask);
+        let field = self.prompt.name(Param::TopK, self.ask.surface);
         match self.model.family {
             Family::Claude if thinks => notes.dropped(field, "a model that thinks takes none"),
             Family::Claude | Family::Mistral => {
@@ -244,7 +261,7 @@ impl<'a> Options<'a> {
             additional.insert("tool_choice".to_owned(), choice);
         } else {
             notes.dropped(
-                named(Param::ParallelToolCalls, self.ask),
+                self.prompt.name(Param::ParallelToolCalls, self.ask.surface),
                 "bedrock has no way to forbid parallel calls here",
             );
         }
@@ -254,7 +271,7 @@ impl<'a> Options<'a> {
         let Some(reasoning) = &self.prompt.reasoning else {
             return Thinking::Unsaid;
         };
-        let field = named(Param::Reasoning, self.ask);
+        let field = self.prompt.name(Param::Reasoning, self.ask.surface);
         let is_off = reasoning.effort == Some(Effort::None) || reasoning.budget == Some(0);
         match self.model.family {
             Family::Claude => self.claude_thinking(is_off, notes),
@@ -283,7 +300,7 @@ impl<'a> Options<'a> {
         let Some(reasoning) = &self.prompt.reasoning else {
             return Thinking::Unsaid;
         };
-        let field = named(Param::Reasoning, self.ask);
+        let field = self.prompt.name(Param::Reasoning, self.ask.surface);
         if is_off {
             return Thinking::Off(object([("thinking", json!({"type": "disabled"}))]));
         }
@@ -351,7 +368,7 @@ impl<'a> Options<'a> {
         if is_off {
             return Thinking::Off(object([("reasoningConfig", json!({"type": "disabled"}))]));
         }
-        let field = named(Param::Reasoning, self.ask);
+        let field = self.prompt.name(Param::Reasoning, self.ask.surface);
         let effort = reasoning.effort.or_else(|| reasoning.budget.map(Effort::of_budget));
         // Where it thinks hardest, it takes neither a limit nor a temperature.
         let sampling = &self.prompt.sampling;
@@ -370,7 +387,7 @@ impl<'a> Options<'a> {
 
     /// `outputConfig`, where the model takes a schema.
     pub(super) fn output(&self, notes: &mut Notes) -> Option<Value> {
-        let field = named(Param::ResponseFormat, self.ask);
+        let field = self.prompt.name(Param::ResponseFormat, self.ask.surface);
         match self.prompt.format.as_ref()? {
             Format::Text => None,
             Format::Json => {
@@ -405,7 +422,7 @@ impl<'a> Options<'a> {
 
     pub(super) fn metadata(&self, notes: &mut Notes) -> Option<Value> {
         const MOST: usize = 16;
-        let field = named(Param::Metadata, self.ask);
+        let field = self.prompt.name(Param::Metadata, self.ask.surface);
         let given = self.prompt.metadata.as_ref()?;
         let Some(given) = given.as_object() else {
             notes.dropped(field, "bedrock takes texts by name only");
@@ -444,7 +461,7 @@ impl<'a> Options<'a> {
             "reserved" => "reserved",
             _ => {
                 notes.dropped(
-                    named(Param::ServiceTier, self.ask),
+                    self.prompt.name(Param::ServiceTier, self.ask.surface),
                     "bedrock knows default, flex, priority and reserved",
                 );
                 return None;
@@ -452,15 +469,6 @@ impl<'a> Options<'a> {
         };
         Some(json!({ "type": tier }))
     }
-}
-
-fn strict_field(surface: Surface, index: usize) -> String {
-    let inner = if surface == Surface::Chat {
-        "function.strict"
-    } else {
-        "strict"
-    };
-    format!("tools[{index}].{inner}")
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

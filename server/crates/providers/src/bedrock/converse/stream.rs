@@ -4,19 +4,19 @@
 //! `metadata` behind it what was used; a stream that is closed before the former is cut. A failure is a frame of its own kind
 //! under a status of success.
 
-use super::answer::{CitationView, UsageView, finish};
-use crate::End;
-use crate::bedrock::common::{Tools, custom_text};
+use super::answer::{CitationView, UsageView, block_field, call_id, finish};
+use crate::bedrock::common::Tools;
 use crate::bedrock::errors::Exception;
 use crate::bedrock::frames::{Broken, Frames, header};
 use crate::codec::Reader;
 use crate::failure::Said;
 use crate::ir::{Delta, Event, Maker, Seal};
 use crate::relay::{cut, unreadable};
+use crate::{End, Origin};
 use aws_smithy_types::event_stream::Message;
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::usage::Usage;
@@ -44,11 +44,15 @@ struct PayloadView {
 struct StartView {
     #[serde(default)]
     tool_use: Option<CallView>,
+    /// What else may begin here is not known.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallView {
+    #[serde(default)]
     tool_use_id: String,
     name: String,
 }
@@ -64,6 +68,8 @@ struct DeltaView {
     reasoning_content: Option<ReasoningView>,
     #[serde(default)]
     citation: Option<CitationView>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -97,16 +103,16 @@ struct Open {
     block: u64,
     part: u32,
     what: What,
-    /// Of a tool that takes any text: its arguments so far, which are read as a whole.
-    custom: Option<String>,
 }
 
 pub(super) struct ConverseReader {
     frames: Frames,
     tools: Arc<Tools>,
+    origin: Origin,
     began: bool,
     open: Vec<Open>,
     parts: u32,
+    calls: usize,
     stopped: bool,
     has_usage: bool,
     skipped: u32,
@@ -114,13 +120,15 @@ pub(super) struct ConverseReader {
 }
 
 impl ConverseReader {
-    pub(super) fn new(tools: Arc<Tools>) -> Self {
+    pub(super) fn new(tools: Arc<Tools>, origin: &Origin) -> Self {
         Self {
             frames: Frames::default(),
             tools,
+            origin: origin.clone(),
             began: false,
             open: Vec::new(),
             parts: 0,
+            calls: 0,
             stopped: false,
             has_usage: false,
             skipped: 0,
@@ -180,33 +188,27 @@ impl ConverseReader {
         }
         let part = self.parts;
         self.parts += 1;
-        self.open.push(Open {
-            block,
-            part,
-            what,
-            custom: None,
-        });
+        self.open.push(Open { block, part, what });
         (part, true)
     }
 
     fn start(&mut self, payload: PayloadView, out: &mut Vec<Event>) {
-        let Some(call) = payload.start.and_then(|start| start.tool_use) else {
+        let Some(start) = payload.start else {
             return;
         };
-        let name = self.tools.name(call.name);
-        let is_custom = self.tools.is_custom(&name);
-        let (part, _) = self.part(payload.content_block_index, What::Call);
-        if let Some(open) = self.open.last_mut().filter(|_| is_custom) {
-            open.custom = Some(String::new());
+        if !start.others.is_empty() {
+            out.push(Event::Stranger(block_field(payload.content_block_index)));
         }
-        out.push(delta(
-            part,
-            Delta::Call {
-                id: call.tool_use_id,
-                name,
-                is_custom,
-            },
-        ));
+        let Some(call) = start.tool_use else {
+            return;
+        };
+        let (part, _) = self.part(payload.content_block_index, What::Call);
+        let call = Delta::Call {
+            id: call_id(call.tool_use_id, &self.origin, &mut self.calls),
+            name: self.tools.name(call.name),
+            is_custom: false,
+        };
+        out.push(delta(part, call));
     }
 
     fn delta(&mut self, payload: PayloadView, out: &mut Vec<Event>) {
@@ -214,6 +216,9 @@ impl ConverseReader {
         let Some(view) = payload.delta else {
             return;
         };
+        if !view.others.is_empty() {
+            out.push(Event::Stranger(block_field(block)));
+        }
         if let Some(text) = view.text.filter(|text| !text.is_empty()) {
             let (part, _) = self.part(block, What::Text);
             out.push(delta(part, Delta::Text(text)));
@@ -237,10 +242,9 @@ impl ConverseReader {
     fn arguments(&mut self, block: u64, input: String, out: &mut Vec<Event>) {
         let call = self
             .open
-            .iter_mut()
+            .iter()
             .find(|open| open.block == block && open.what == What::Call);
         match call {
-            Some(Open { custom: Some(text), .. }) => text.push_str(&input),
             Some(open) => out.push(delta(open.part, Delta::Arguments(input))),
             None => self.skipped += 1,
         }
@@ -276,9 +280,6 @@ impl ConverseReader {
         self.open.retain(|open| {
             if open.block != block {
                 return true;
-            }
-            if let Some(arguments) = &open.custom {
-                out.push(delta(open.part, Delta::Arguments(custom_text(arguments))));
             }
             out.push(Event::End {
                 choice: 0,

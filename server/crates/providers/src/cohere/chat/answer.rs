@@ -1,8 +1,9 @@
 //! Whole answers, and what streams have in common with them.
 
 use super::count;
-use crate::bedrock::common::{Tools, custom_text};
-use crate::cohere::{bad_answer, failed};
+use crate::bedrock::common::Tools;
+use crate::cohere::failed;
+use crate::failure::bad_answer;
 use crate::ir::{Answer, Call, Choice, Citation, Finish, Part, Thought};
 use crate::{Origin, ids};
 use serde::Deserialize;
@@ -225,7 +226,7 @@ pub(super) fn finish(reason: Option<&str>, status: Option<u16>) -> Result<Finish
 
 pub(super) fn read(body: &[u8], tools: &Tools, origin: &Origin) -> Result<Answer, Error> {
     let view: ReplyView = serde_json::from_slice(body)
-        .map_err(|error| bad_answer(&format!("the upstream's answer is not what Cohere answers: {error}")))?;
+        .map_err(|error| bad_answer(format!("the upstream's answer is not what Cohere answers: {error}")))?;
     let message = match view.message {
         Some(SaidView::Message(message)) => message,
         Some(SaidView::Failure(message)) => return Err(failed(&message, Some(200))),
@@ -261,18 +262,15 @@ pub(super) fn read(body: &[u8], tools: &Tools, origin: &Origin) -> Result<Answer
         finish = Finish::ToolCalls;
     }
     for (n, call) in calls.into_iter().enumerate() {
-        let name = tools.name(call.function.name);
         let arguments = call.function.arguments.filter(|arguments| !arguments.is_empty());
         let arguments = arguments.unwrap_or_else(|| "{}".to_owned());
-        let is_custom = tools.is_custom(&name);
         parts.push(Part::Call(Call {
             id: call
                 .id
                 .filter(|id| !id.is_empty())
                 .unwrap_or_else(|| ids::made(origin, n)),
-            arguments: if is_custom { custom_text(&arguments) } else { arguments },
-            is_custom,
-            name,
+            name: tools.name(call.function.name),
+            arguments,
             ..Call::default()
         }));
     }

@@ -4,7 +4,7 @@
 //! themselves. `message-end` is the last one and tells why, and what was used.
 
 use super::answer::{CitationView, LogprobView, UsageView, all_logprobs, finish};
-use crate::bedrock::common::{Tools, custom_text};
+use crate::bedrock::common::Tools;
 use crate::codec::Reader;
 use crate::cohere::failed;
 use crate::failure::Said;
@@ -112,8 +112,6 @@ struct Open {
     what: What,
     part: u32,
     is_closed: bool,
-    /// Of a tool that takes any text: its arguments so far, which are read as a whole.
-    custom: Option<String>,
 }
 
 pub(super) struct ChatReader {
@@ -201,10 +199,8 @@ impl ChatReader {
                     out.push(Event::Logprobs { choice: 0, value });
                 }
             }
-            "content-end" => {
-                self.close(What::Thought(index), out);
-                self.close(What::Text(index), out);
-            }
+            // A text is left open: what it has from where comes behind its end.
+            "content-end" => self.close(What::Thought(index), out),
             "tool-plan-delta" => self.say(What::Plan, message.and_then(|message| message.tool_plan), out),
             "tool-call-start" => {
                 if let Some(call) = message.and_then(|message| message.tool_calls?.into_first()) {
@@ -236,7 +232,6 @@ impl ChatReader {
             what,
             part,
             is_closed: false,
-            custom: None,
         });
         part
     }
@@ -265,19 +260,15 @@ impl ChatReader {
             .function
             .map_or((None, None), |function| (function.name, function.arguments));
         let name = self.tools.name(name.unwrap_or_default());
-        let is_custom = self.tools.is_custom(&name);
         let made = ids::made(&self.origin, self.calls);
         self.calls += 1;
         let part = self.part(What::Call(index));
-        if let Some(open) = self.parts.last_mut().filter(|_| is_custom) {
-            open.custom = Some(String::new());
-        }
         out.push(delta(
             part,
             Delta::Call {
                 id: call.id.filter(|id| !id.is_empty()).unwrap_or(made),
                 name,
-                is_custom,
+                is_custom: false,
             },
         ));
         self.arguments(index, arguments, out);
@@ -288,9 +279,8 @@ impl ChatReader {
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
             return;
         };
-        let is_it = |open: &&mut Open| open.what == What::Call(index) && !open.is_closed;
-        match self.parts.iter_mut().find(is_it) {
-            Some(Open { custom: Some(text), .. }) => text.push_str(&arguments),
+        let is_it = |open: &&Open| open.what == What::Call(index) && !open.is_closed;
+        match self.parts.iter().find(is_it) {
             Some(open) => out.push(delta(open.part, Delta::Arguments(arguments))),
             None => self.skipped += 1,
         }
@@ -311,7 +301,6 @@ impl ChatReader {
         }
     }
 
-    /// A text is left open: what it has from where may come behind it.
     fn close(&mut self, what: What, out: &mut Vec<Event>) {
         let is_it = |open: &&mut Open| open.what == what && !open.is_closed;
         if let Some(open) = self.parts.iter_mut().find(is_it) {
@@ -341,9 +330,6 @@ impl ChatReader {
 
 fn close(open: &mut Open, out: &mut Vec<Event>) {
     open.is_closed = true;
-    if let Some(arguments) = &open.custom {
-        out.push(delta(open.part, Delta::Arguments(custom_text(arguments))));
-    }
     out.push(Event::End {
         choice: 0,
         part: open.part,

@@ -1,15 +1,14 @@
 //! Requests.
 
 use super::LETTERS;
-use crate::bedrock::common::{
-    Media, cache_field, call_seal_field, custom_arguments, custom_schema, detail_field, fitting_name, in_words,
-    media_field, messages_field, schema_or_empty, thought_field,
-};
+use crate::bedrock::common::{fitting_name, in_words, schema_or_empty};
 use crate::codec::Ask;
+use crate::custom;
 use crate::ir::{
     Document, Effort, Format, Image, Message, Part, Prompt, ResultOf, Role, Source, Tool, ToolChoice, ToolKind,
 };
-use crate::notes::{Notes, item};
+use crate::names::{self, OfTool, Spot, Thing};
+use crate::notes::Notes;
 use crate::params::Param;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,8 +19,16 @@ pub(super) struct Writing<'a> {
     prompt: &'a Prompt,
     ask: &'a Ask<'a>,
     notes: &'a mut Notes,
+    /// Where the message stands that is written.
+    spot: Spot,
     /// Texts that are read as documents. They stand beside the messages.
     documents: Vec<Value>,
+}
+
+const UNCACHED: &str = "cohere caches by itself";
+
+fn is_strict(tool: &Tool) -> bool {
+    matches!(tool.kind, ToolKind::Function { strict: Some(true), .. })
 }
 
 fn unsupported(field: &str, why: &str) -> Error {
@@ -34,16 +41,13 @@ impl<'a> Writing<'a> {
             prompt,
             ask,
             notes,
+            spot: Spot::anywhere(ask.surface),
             documents: Vec::new(),
         }
     }
 
     fn named(&self, param: Param) -> &'static str {
-        param.name(self.ask.surface)
-    }
-
-    fn field(&self, rest: &str) -> String {
-        format!("{}[].{rest}", messages_field(self.ask.surface))
+        self.prompt.name(param, self.ask.surface)
     }
 
     /// Models that think aloud and want to see it again.
@@ -87,8 +91,10 @@ impl<'a> Writing<'a> {
     }
 
     fn message(&mut self, message: &Message, out: &mut Vec<Value>) -> Result<(), Error> {
+        self.spot = Spot::of(message, self.ask.surface);
         if message.name.is_some() {
-            self.notes.dropped(self.field("name"), "nobody has a name there");
+            self.notes
+                .dropped(self.spot.name(Thing::Name), "nobody has a name there");
         }
         match message.role {
             Role::Assistant => {
@@ -128,14 +134,14 @@ impl<'a> Writing<'a> {
                 Part::Image(image) => pieces.push(self.image(image)?),
                 Part::Document(document) => self.document(document)?,
                 Part::Audio(_) => {
-                    let field = media_field(self.ask.surface, Media::Audio);
+                    let field = self.spot.name(Thing::Audio);
                     return Err(unsupported(
-                        field,
+                        &field,
                         "Cohere does not hear; send a transcript, or ask for another model",
                     ));
                 }
                 Part::Refusal(text) => {
-                    self.notes.approximated(self.field("refusal"), "sent as text");
+                    self.notes.approximated(self.spot.name(Thing::Refusal), "sent as text");
                     pieces.push(json!({"type": "text", "text": text}));
                 }
                 Part::Stranger(stranger) => {
@@ -154,8 +160,7 @@ impl<'a> Writing<'a> {
 
     fn cache(&mut self, mark: Option<&Value>) {
         if mark.is_some() {
-            self.notes
-                .dropped(cache_field(self.ask.surface), "cohere caches by itself");
+            self.notes.dropped(self.spot.name(Thing::Cache), UNCACHED);
         }
     }
 
@@ -165,9 +170,9 @@ impl<'a> Writing<'a> {
             Source::Url(url) => url.clone(),
             Source::Data { media_type, base64 } => format!("data:{media_type};base64,{base64}"),
             Source::File(_) | Source::Text(_) => {
-                let field = media_field(self.ask.surface, Media::Image);
+                let field = self.spot.name(Thing::Image);
                 let why = "Cohere knows no file ids of other vendors; send the picture in base64 or by its address";
-                return Err(unsupported(field, why));
+                return Err(unsupported(&field, why));
             }
         };
         let mut inner = Map::new();
@@ -179,14 +184,14 @@ impl<'a> Writing<'a> {
             }
             Some(_) => self
                 .notes
-                .dropped(detail_field(self.ask.surface), "cohere knows low, high and auto"),
+                .dropped(self.spot.name(Thing::Detail), "cohere knows low, high and auto"),
         }
         Ok(json!({"type": "image_url", "image_url": inner}))
     }
 
     /// Only what is text can be a document there.
     fn document(&mut self, document: &Document) -> Result<(), Error> {
-        let field = media_field(self.ask.surface, Media::File);
+        let field = self.spot.name(Thing::File);
         self.cache(document.cache.as_ref());
         let remedy = "Cohere reads documents as text only; send its text, or ask for a model of another provider";
         let text = match &document.source {
@@ -197,7 +202,7 @@ impl<'a> Writing<'a> {
                 .and_then(|bytes| String::from_utf8(bytes).ok()),
             _ => None,
         };
-        let text = text.ok_or_else(|| unsupported(field, remedy))?;
+        let text = text.ok_or_else(|| unsupported(&field, remedy))?;
         let mut data = Map::new();
         if let Some(name) = &document.name {
             data.insert("title".to_owned(), json!(name));
@@ -215,7 +220,7 @@ impl<'a> Writing<'a> {
     fn assistant(&mut self, message: &Message) -> Result<Option<Value>, Error> {
         let (mut calls, mut plan, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
         let has_calls = message.parts.iter().any(|part| matches!(part, Part::Call(_)));
-        let field = thought_field(self.ask.surface);
+        let field = self.spot.name(Thing::Thought);
         let mut said = Vec::new();
         for part in &message.parts {
             match part {
@@ -223,10 +228,10 @@ impl<'a> Writing<'a> {
                     self.cache(call.cache.as_ref());
                     if call.seal.is_some() {
                         self.notes
-                            .dropped(call_seal_field(self.ask.surface), "calls are not sealed there");
+                            .dropped(self.spot.name(Thing::CallSeal), "calls are not sealed there");
                     }
                     let arguments = match call.arguments.trim() {
-                        _ if call.is_custom => custom_arguments(&call.arguments).to_string(),
+                        _ if call.is_custom => custom::wrap(&call.arguments).to_string(),
                         "" => "{}".to_owned(),
                         _ => call.arguments.clone(),
                     };
@@ -234,21 +239,23 @@ impl<'a> Writing<'a> {
                     calls.push(json!({"id": call.id, "type": "function", "function": function}));
                 }
                 Part::Thought(thought) if thought.seal.is_some() => {
-                    self.notes.dropped(field, "it is sealed for another vendor");
+                    self.notes.dropped(field.clone(), "it is sealed for another vendor");
                 }
                 Part::Thought(thought) if thought.text.is_empty() => {}
                 Part::Thought(thought) if self.thinks() => {
                     thoughts.push(json!({"type": "thinking", "thinking": thought.text}));
                 }
                 Part::Thought(thought) if has_calls => plan.push(thought.text.as_str()),
-                Part::Thought(_) => self.notes.dropped(field, "the model takes back plans for tools only"),
+                Part::Thought(_) => self
+                    .notes
+                    .dropped(field.clone(), "the model takes back plans for tools only"),
                 Part::Stranger(stranger) => {
                     self.notes.dropped(stranger.field.clone(), "cohere has no such part");
                 }
                 Part::Text { text, citations, .. } => {
                     if !citations.is_empty() {
                         self.notes
-                            .dropped(self.field("content[].citations"), "they are not sent back");
+                            .dropped(self.spot.name(Thing::Citations), "they are not sent back");
                     }
                     // What was said beside calls is what a plan is.
                     if has_calls && !self.thinks() {
@@ -302,18 +309,18 @@ impl<'a> Writing<'a> {
                 }
                 _ => {
                     let field = match part {
-                        Part::Image(_) => media_field(self.ask.surface, Media::Image),
-                        _ => media_field(self.ask.surface, Media::File),
+                        Part::Image(_) => self.spot.name(Thing::Image),
+                        _ => self.spot.name(Thing::File),
                     };
                     let why = "Cohere takes results of tools as text only; send them as text, or ask for a model of \
                                another provider";
-                    return Err(unsupported(field, why));
+                    return Err(unsupported(&field, why));
                 }
             }
         }
         if result.is_error {
             self.notes.approximated(
-                self.field("content[].is_error"),
+                self.spot.name(Thing::IsError),
                 "said in words: results have no status there",
             );
             pieces.insert(0, json!({"type": "text", "text": "Error:"}));
@@ -361,21 +368,26 @@ impl<'a> Writing<'a> {
         };
         let strict = stricts > 0 && stricts == prompt.tools.len();
         if stricts > 0 && !strict {
-            self.notes
-                .dropped("tools[].strict", "there it holds for all tools or for none");
+            for (index, tool) in prompt.tools.iter().enumerate().filter(|(_, tool)| is_strict(tool)) {
+                let field = names::tool(tool, index, self.ask.surface, OfTool::Strict);
+                self.notes.dropped(field, "there it holds for all tools or for none");
+            }
         }
         let choice = choice.filter(|_| !tools.is_empty());
         (tools, strict, choice)
     }
 
     fn tool(&mut self, tool: &Tool, index: usize) -> Option<(Value, bool)> {
-        self.cache(tool.cache.as_ref());
+        let surface = self.ask.surface;
+        let named = |what| names::tool(tool, index, surface, what);
+        if tool.cache.is_some() {
+            self.notes.dropped(named(OfTool::Cache), UNCACHED);
+        }
         let (schema, strict) = match &tool.kind {
             ToolKind::Function { schema, strict } => (schema_or_empty(schema.as_ref()), *strict == Some(true)),
             ToolKind::Custom(custom) => {
-                self.notes
-                    .approximated(item("tools", index), "sent as a function of one text");
-                (custom_schema(custom), false)
+                self.notes.approximated(named(OfTool::Tool), custom::why(custom));
+                (custom::schema(custom), false)
             }
             ToolKind::Vendors(stranger) => {
                 self.notes
@@ -386,7 +398,7 @@ impl<'a> Writing<'a> {
         let name = fitting_name(&tool.name, LETTERS);
         if name != tool.name {
             let why = "its name has letters that cohere does not take; it is sent as another one";
-            self.notes.mapped(item("tools", index), why);
+            self.notes.mapped(named(OfTool::Tool), why);
         }
         let mut function = Map::new();
         function.insert("name".to_owned(), json!(name));
@@ -426,7 +438,7 @@ impl<'a> Writing<'a> {
                 }
                 if description.is_some() {
                     self.notes.dropped(
-                        format!("{field}.json_schema.description"),
+                        names::of_format(self.ask.surface, "description"),
                         "a schema is all there is to say there",
                     );
                 }

@@ -4,7 +4,7 @@ use super::details;
 use super::doc::{List, Object, data_url};
 use super::read::{annotate, audio_type, citation, data_source, signature, thought_text};
 use super::usage::{self, Had};
-use crate::failure::Said;
+use crate::failure::{Said, bad_answer};
 use crate::ids;
 use crate::ir::{self, Answer, Audio, Choice, Citation, Finish, Image, Maker, Part, Seal, Source, Thought};
 use crate::notes::Notes;
@@ -86,12 +86,7 @@ impl<'a> Spoken<'a> {
                 Part::Audio(audio) => spoken.audio = Some(audio),
                 Part::Document(_) => notes.dropped("choices[].message", "an answer has no place for a document"),
                 Part::Result(_) => notes.dropped("choices[].message", "the result of a tool that the vendor ran"),
-                Part::Stranger(stranger) => {
-                    notes.dropped(
-                        stranger.field.clone(),
-                        "chat completions have no such part in an answer",
-                    );
-                }
+                Part::Stranger(stranger) => notes.dropped(stranger.field.clone(), STRANGER),
             }
         }
         spoken
@@ -182,6 +177,8 @@ fn write_calls(message: &mut Object<'_>, calls: &[&ir::Call], is_legacy: bool, n
     list.close();
 }
 
+pub(super) const STRANGER: &str = "chat completions have no such part in an answer";
+
 pub(super) const SECOND_CALL: (&str, &str) = (
     "function_call",
     "it holds one call, and the model made more; offer `tools` instead of `functions`",
@@ -266,16 +263,9 @@ fn write_audio(message: &mut Object<'_>, audio: &Audio, call: &Call) {
 
 // === of upstreams ===
 
-pub(super) fn bad(message: impl Into<String>) -> Error {
-    Error {
-        status: Some(200),
-        ..Error::new(Kind::BadAnswer, message)
-    }
-}
-
 pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     let document: Value = serde_json::from_slice(body)
-        .map_err(|error| bad(format!("the upstream's answer is not valid JSON: {error}")))?;
+        .map_err(|error| bad_answer(format!("the upstream's answer is not valid JSON: {error}")))?;
     let is_error = document.get("object").is_some_and(|kind| kind == "error") || document.is_array();
     if let Some(error) = document.get("error").filter(|error| !error.is_null()) {
         return Err(Said::of(&error.to_string()).into_error(Some(200)));
@@ -283,7 +273,7 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
     let Value::Object(mut answer) = document else {
         let said = Said::of_stray(body).filter(|_| is_error);
         return Err(said.map_or_else(
-            || bad("the upstream's answer is no object"),
+            || bad_answer("the upstream's answer is no object"),
             |said| said.into_error(Some(200)),
         ));
     };
@@ -291,16 +281,16 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
         return Err(Said::of(&Value::Object(answer).to_string()).into_error(Some(200)));
     }
     let Some(Value::Array(list)) = answer.get_mut("choices").map(Value::take) else {
-        return Err(bad("the upstream's answer has no `choices`"));
+        return Err(bad_answer("the upstream's answer has no `choices`"));
     };
     if list.is_empty() {
-        return Err(bad("the upstream's answer has no choice in `choices`"));
+        return Err(bad_answer(NO_CHOICE));
     }
     let mut choices = Vec::with_capacity(list.len());
     let mut made = 0;
     for choice in list {
         let Value::Object(choice) = choice else {
-            return Err(bad("the upstream's answer has a choice that is no object"));
+            return Err(bad_answer("the upstream's answer has a choice that is no object"));
         };
         choices.push(read_choice(choice, origin, &mut made)?);
     }
@@ -316,7 +306,7 @@ pub(super) fn read(body: &[u8], origin: &Origin) -> Result<Answer, Error> {
         model: text("model"),
         created: answer.get("created").and_then(Value::as_i64),
         choices,
-        usage: answer.get("usage").and_then(usage::read).unwrap_or_default(),
+        usage: usage::of_answer(&answer).unwrap_or_default(),
         service_tier: text("service_tier"),
     })
 }
@@ -326,19 +316,21 @@ fn read_choice(
     origin: &Origin,
     made: &mut usize,
 ) -> Result<(Option<u64>, Choice), Error> {
+    let word = choice.get("finish_reason").and_then(Value::as_str).unwrap_or_default();
+    let error = choice.get("error").filter(|error| !says_nothing(error));
+    if word == "error" || error.is_some() {
+        let error = error.map(Value::to_string);
+        return Err(failed_choice(error.as_deref(), Some(200)));
+    }
+    let finish = usage::read_finish(word).unwrap_or_default();
     let Some(Value::Object(message)) = choice.get_mut("message").map(Value::take) else {
-        return Err(bad("the upstream's answer has a choice without a `message`"));
+        return Err(bad_answer("the upstream's answer has a choice without a `message`"));
     };
     let parts = read_message(message, origin, made);
     let had = Had {
         calls: parts.iter().any(|part| matches!(part, Part::Call(_))),
         refusal: parts.iter().any(|part| matches!(part, Part::Refusal(_))),
     };
-    let word = choice.get("finish_reason").and_then(Value::as_str).unwrap_or_default();
-    if word == "error" {
-        return Err(failed_word());
-    }
-    let finish = usage::read_finish(word).unwrap_or_default();
     // vLLM says which text it stopped at.
     let finish = match choice.get("stop_reason").and_then(Value::as_str) {
         Some(text) if finish == Finish::Stop => Finish::StopSequence(Some(text.to_owned())),
@@ -356,12 +348,32 @@ fn read_choice(
     Ok((index, read))
 }
 
-/// An upstream that says that it has failed, and not how.
-pub(super) fn failed_word() -> Error {
-    Error::new(
-        Kind::ServerError,
-        "the upstream ended its answer with the reason \"error\"",
-    )
+/// An answer of nothing.
+pub(in crate::openai) const NO_CHOICE: &str = "the upstream's answer has no choice in `choices`";
+
+/// What a choice means that has ended with the reason "error". Some upstreams say beside it what went wrong.
+pub(in crate::openai) fn failed_choice(error: Option<&str>, status: Option<u16>) -> Error {
+    if let Some(error) = error {
+        return Said::of(error).into_error(status);
+    }
+    Error {
+        status,
+        ..Error::new(
+            Kind::ServerError,
+            "the upstream ended its answer with the reason \"error\"",
+        )
+    }
+}
+
+/// `null` and its like, which stand where there is no error.
+pub(super) fn says_nothing(error: &Value) -> bool {
+    match error {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 fn read_message(mut message: Map<String, Value>, origin: &Origin, made: &mut usize) -> Vec<Part> {

@@ -5,7 +5,7 @@
 //! go on behind it. One frame that cannot be read is skipped and counted. The answer is whole if every choice has said why it
 //! ended, be there a `[DONE]` or not.
 
-use super::answer::{beside, failed_word, read_annotation, read_piece};
+use super::answer::{beside, failed_choice, read_annotation, read_piece, says_nothing};
 use super::details::{Detail, Place};
 use super::read::signature;
 use super::usage::{self, Had};
@@ -148,6 +148,7 @@ struct ChunkChoice {
     finish_reason: Loose,
     stop_reason: Loose,
     logprobs: Loose,
+    error: Loose,
 }
 
 #[derive(Default, Deserialize)]
@@ -399,10 +400,13 @@ impl Listener {
         if let Some(value) = choice.logprobs.value().filter(has_tokens) {
             out.push(Event::Logprobs { choice: index, value });
         }
-        let word = choice.finish_reason.text()?;
-        if word == "error" {
-            return Some(End::Failed(failed_word()));
+        let error = choice.error.value().filter(|error| !says_nothing(error));
+        let word = choice.finish_reason.text();
+        if error.is_some() || word.as_deref() == Some("error") {
+            let error = error.as_ref().map(Value::to_string);
+            return Some(End::Failed(failed_choice(error.as_deref(), None)));
         }
+        let word = word?;
         if voice.finish.is_none() {
             let finish = usage::read_finish(&word);
             voice.finish = match choice.stop_reason.text() {

@@ -7,10 +7,11 @@ use super::details;
 use super::fields::{At, body, word};
 use crate::Call;
 use crate::ir::{
-    self, Audio, Citation, Custom, Document, Effort, Format, Image, Message, Part, Prompt, Reasoning, ResultOf, Role,
-    Seal, Source, Stranger, Tool, ToolChoice, ToolKind,
+    self, Audio, Citation, Custom, Document, Effort, Format, Image, Message, Part, Place, Prompt, Reasoning, ResultOf,
+    Role, Seal, Source, Stranger, Tool, ToolChoice, ToolKind,
 };
 use crate::ir::{Maker, Thought};
+use crate::params::Param;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::mem;
@@ -58,7 +59,10 @@ impl Reader {
             "model" | "stream" => {}
             "messages" => self.messages(at, value)?,
             "tools" => self.tools(at, value)?,
-            "functions" => self.functions(at, value)?,
+            "functions" => {
+                prompt.called.push((Param::Tools, "functions"));
+                self.functions(at, value)?;
+            }
             "tool_choice" => self.choice(at, value)?,
             "function_call" => self.function_choice = Some(function_choice(at, &value)?),
             "parallel_tool_calls" => prompt.parallel_tools = Some(at.flag(&value)?),
@@ -74,14 +78,26 @@ impl Reader {
             "top_logprobs" => sampling.top_logprobs = Some(at.count(&value)?),
             "logit_bias" => sampling.logit_bias = Some(Value::Object(at.object(value)?)),
             "max_tokens" => self.max_tokens = Some(at.count(&value)?),
-            "max_completion_tokens" => prompt.max_tokens = Some(at.count(&value)?),
+            "max_completion_tokens" => {
+                prompt.max_tokens = Some(at.count(&value)?);
+                prompt.called.push((Param::MaxTokens, "max_completion_tokens"));
+            }
             "response_format" => self.format(at, value)?,
             "reasoning_effort" => self.reasoning().effort = Some(effort(at, &value)?),
-            "reasoning" => self.openrouter(at, value)?,
-            "thinking" => self.thinking(at, value)?,
+            "reasoning" => {
+                prompt.called.push((Param::Reasoning, "reasoning"));
+                self.openrouter(at, value)?;
+            }
+            "thinking" => {
+                prompt.called.push((Param::Reasoning, "thinking"));
+                self.thinking(at, value)?;
+            }
             "verbosity" => prompt.verbosity = Some(at.text(value)?),
             "user" => self.user = Some(at.text(value)?),
-            "safety_identifier" => prompt.user = Some(at.text(value)?),
+            "safety_identifier" => {
+                prompt.user = Some(at.text(value)?);
+                prompt.called.push((Param::User, "safety_identifier"));
+            }
             "metadata" => prompt.metadata = Some(Value::Object(at.object(value)?)),
             "service_tier" => prompt.service_tier = Some(at.text(value)?),
             "store" => prompt.store = Some(at.flag(&value)?),
@@ -108,7 +124,10 @@ impl Reader {
             (Some(older), None) => prompt.user = Some(older),
             _ => {}
         }
-        prompt.tool_choice = prompt.tool_choice.or(self.function_choice);
+        if prompt.tool_choice.is_none() && self.function_choice.is_some() {
+            prompt.tool_choice = self.function_choice;
+            prompt.called.push((Param::ToolChoice, "function_call"));
+        }
         prompt
     }
 
@@ -263,6 +282,7 @@ impl Reader {
                 description: None,
                 kind: ToolKind::Vendors(at.stranger(Value::Object(tool))),
                 cache,
+                at: Place::new(at.to_string()),
             });
         }
         let inner = &at.key(&kind);
@@ -273,6 +293,7 @@ impl Reader {
             "custom" => self.custom(inner, what)?,
             _ => self.function(inner, what)?,
         };
+        read.at = Place::new(at.to_string());
         for (key, value) in tool {
             match key.as_str() {
                 "cache_control" if !value.is_null() => read.cache = Some(value),
@@ -302,6 +323,7 @@ impl Reader {
             description,
             kind: ToolKind::Function { schema, strict },
             cache,
+            at: Place::new(at.to_string()),
         })
     }
 
@@ -323,6 +345,7 @@ impl Reader {
             description,
             kind: ToolKind::Custom(Custom { format }),
             cache,
+            at: Place::new(at.to_string()),
         })
     }
 
@@ -418,7 +441,8 @@ impl Reader {
         } else {
             self.spoken(at, said)?
         };
-        Ok(Message { role, name, parts })
+        let at = Place::new(at.to_string());
+        Ok(Message { role, name, parts, at })
     }
 
     /// What somebody else than the model says: all of it is in the content.
@@ -600,6 +624,7 @@ impl Reader {
     }
 
     fn result_of(&mut self, at: &At<'_>, mut said: Said, mut result: ResultOf) -> Result<Message, Error> {
+        let place = Place::new(at.to_string());
         if let Some(content) = said.content.take() {
             self.content(&at.key("content"), content, &mut result.parts)?;
         }
@@ -609,6 +634,7 @@ impl Reader {
             role: Role::Tool,
             name: None,
             parts: vec![Part::Result(result)],
+            at: place,
         })
     }
 

@@ -7,7 +7,7 @@
 //! own seal together, and nothing has to be guessed in the next turn. Summaries are told there from the first piece on, because
 //! nothing else tells them from thoughts.
 
-use super::answer::{SECOND_CALL, answer_id, characters, is_legacy, write_citation, write_signature};
+use super::answer::{SECOND_CALL, STRANGER, answer_id, characters, is_legacy, write_citation, write_signature};
 use super::details;
 use super::doc::{List, Object, json};
 use super::usage::{self, Had};
@@ -417,6 +417,7 @@ impl Writer for Speaker {
             Event::Logprobs { choice, value } => self.logprobs(choice, &value, out),
             Event::Finish { choice, finish } => self.end(choice, &finish, out, notes),
             Event::Start { usage, .. } | Event::Usage(usage) => self.usage = usage,
+            Event::Stranger(field) => notes.dropped(field, STRANGER),
             Event::End { .. } | Event::Ping => {}
         }
     }

@@ -55,6 +55,7 @@ fn written(prompt: &Prompt, model: &str) -> Value {
 
 fn message(role: Role, parts: Vec<Part>) -> Message {
     Message {
+        at: ir::Place::default(),
         role,
         name: None,
         parts,
@@ -466,6 +467,7 @@ fn what_nobody_would_see_is_refused() {
 #[test]
 fn tools_are_offered_as_far_as_they_go() {
     let tool = |name: &str| Tool {
+        at: ir::Place::default(),
         name: name.to_owned(),
         description: None,
         kind: ToolKind::Function {
@@ -477,6 +479,7 @@ fn tools_are_offered_as_far_as_they_go() {
     let mut prompt = saying(vec![message(Role::User, vec![Part::text("Hi")])]);
     prompt.tools = vec![tool("a"), tool("b")];
     prompt.tools.push(Tool {
+        at: ir::Place::default(),
         kind: ToolKind::Vendors(ir::Stranger {
             field: "tools[2]".into(),
             value: json!({"type": "web_search_20250305"}),
@@ -660,6 +663,9 @@ proptest! {
         let mut again = reading(&written.unwrap()).unwrap();
         first.strangers.sort_by(|a, b| a.field.cmp(&b.field));
         again.strangers.sort_by(|a, b| a.field.cmp(&b.field));
+        // Where there are several names the newest is written.
+        first.called.clear();
+        again.called.clear();
         prop_assert_eq!(first, again);
         prop_assert!(notes.is_empty(), "{:?}", notes);
     }

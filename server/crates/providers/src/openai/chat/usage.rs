@@ -3,7 +3,7 @@
 use super::doc::Object;
 use crate::ir::Finish;
 use crate::notes::Notes;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use switchyard_core::usage::Usage;
 
 /// Reads a report. What makes no sense is not there, and a report without a count is none.
@@ -51,6 +51,12 @@ pub(super) fn read(report: &Value) -> Option<Usage> {
         audio_completion: count(&["completion_tokens_details", "audio_tokens"]),
         estimated: false,
     })
+}
+
+/// The report in an answer. Groq has one of its own, in `x_groq`, and in streams no other.
+pub(super) fn of_answer(answer: &Map<String, Value>) -> Option<Usage> {
+    let groq = || read(answer.get("x_groq")?.get("usage")?);
+    answer.get("usage").and_then(read).or_else(groq)
 }
 
 /// Writes a report: the three counts that everybody reads, and what is known of their parts.

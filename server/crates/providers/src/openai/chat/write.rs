@@ -21,13 +21,14 @@ use super::doc::{self, List, Object, data_url};
 use super::read::{Step, path};
 use crate::Surface;
 use crate::codec::Ask;
-use crate::ids;
 use crate::ir::{
     self, Citation, Document, Effort, Format, Image, Maker, Message, Part, Prompt, Reasoning, ResultOf, Role, Source,
     Thought, Tool, ToolChoice, ToolKind,
 };
-use crate::notes::{Notes, item};
+use crate::names::{self, OfTool, Spot, Thing};
+use crate::notes::Notes;
 use crate::params::Param;
+use crate::{custom, ids};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ pub(super) fn write(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Result
     let mut writer = Writer {
         to: To::of(ask),
         surface: ask.surface,
+        spot: Spot::anywhere(ask.surface),
         notes,
     };
     let mut out = Vec::with_capacity(1024);
@@ -129,91 +131,17 @@ fn never_reasons(name: &str) -> bool {
         .any(|family| name.starts_with(family))
 }
 
-/// What a field is called in the caller's dialect: OpenAI's chat, its Responses, Anthropic's, Gemini's.
-struct Name([&'static str; 4]);
-
-impl Name {
-    const fn on(&self, surface: Surface) -> &'static str {
-        match surface {
-            Surface::Responses => self.0[1],
-            Surface::Messages | Surface::CountTokens => self.0[2],
-            Surface::Generate | Surface::GeminiCountTokens => self.0[3],
-            _ => self.0[0],
-        }
-    }
-}
-
-const THOUGHT: Name = Name([
-    "messages[].reasoning_content",
-    "input[].reasoning",
-    "messages[].content[].thinking",
-    "contents[].parts[].thought",
-]);
-const SEAL: Name = Name([
-    "messages[].reasoning_details",
-    "input[].encrypted_content",
-    "messages[].content[].signature",
-    "contents[].parts[].thoughtSignature",
-]);
-const CACHE: Name = Name(["cache_control", "cache_control", "cache_control", "cachedContent"]);
-const CITATIONS: Name = Name([
-    "messages[].annotations",
-    "input[].content[].annotations",
-    "messages[].content[].citations",
-    "contents[].citationMetadata",
-]);
-const IMAGE: Name = Name([
-    "messages[].content[].image_url",
-    "input[].content[].input_image",
-    "messages[].content[].source",
-    "contents[].parts[].fileData",
-]);
-const DOCUMENT: Name = Name([
-    "messages[].content[].file",
-    "input[].content[].input_file",
-    "messages[].content[].source",
-    "contents[].parts[].fileData",
-]);
-const AUDIO: Name = Name([
-    "messages[].content[].input_audio",
-    "input[].content[].input_audio",
-    "messages[].content[].source",
-    "contents[].parts[].fileData",
-]);
-const CONTEXT: Name = Name([
-    "messages[].content[].file.context",
-    "input[].content[].input_file.context",
-    "messages[].content[].context",
-    "contents[].parts[].context",
-]);
-const CITE: Name = Name([
-    "messages[].content[].file.citations",
-    "input[].content[].input_file.citations",
-    "messages[].content[].citations",
-    "contents[].parts[].citations",
-]);
-const RESULT: Name = Name([
-    "messages[].content",
-    "input[].function_call_output.output",
-    "messages[].content[].tool_result.content",
-    "contents[].parts[].functionResponse",
-]);
-const IS_ERROR: Name = Name([
-    "messages[].is_error",
-    "input[].function_call_output.status",
-    "messages[].content[].tool_result.is_error",
-    "contents[].parts[].functionResponse.response",
-]);
-
 struct Writer<'a> {
     to: To,
     surface: Surface,
+    /// Where the message stands that is written.
+    spot: Spot,
     notes: &'a mut Notes,
 }
 
 impl Writer<'_> {
-    fn refused(&self, name: &Name, what: &str) -> Error {
-        let field = name.on(self.surface);
+    fn refused(&self, thing: Thing, what: &str) -> Error {
+        let field = self.spot.name(thing);
         Error::new(Kind::Unsupported, format!("`{field}`: {what}")).with_param(field)
     }
 
@@ -224,6 +152,7 @@ impl Writer<'_> {
         // What results of tools show, until the last of them has been written: they must stand together.
         let mut shown: Vec<(&ResultOf, &Part)> = Vec::new();
         for message in messages {
+            self.spot = Spot::of(message, self.surface);
             let is_result = message.parts.iter().any(|part| matches!(part, Part::Result(_)));
             if !is_result {
                 self.show(&mut list, &mut shown)?;
@@ -295,7 +224,7 @@ impl Writer<'_> {
 
     fn no_cache(&mut self) {
         let why = "this wire has no marks for its cache: what begins alike is cached by itself";
-        self.notes.dropped(CACHE.on(self.surface), why);
+        self.notes.dropped(self.spot.name(Thing::Cache), why);
     }
 
     fn cache(&mut self, out: &mut Object<'_>, cache: Option<&Value>) {
@@ -352,7 +281,7 @@ impl Writer<'_> {
             Source::Data { media_type, base64 } => data_url(inner.name("url"), media_type, base64),
             Source::File(_) | Source::Text(_) => {
                 return Err(self.refused(
-                    &IMAGE,
+                    Thing::Image,
                     "chat completions take a picture as an address or as base64, not as an uploaded file; send it as one of them",
                 ));
             }
@@ -367,11 +296,11 @@ impl Writer<'_> {
     fn document(&mut self, list: &mut List<'_>, document: &Document) -> Result<(), Error> {
         if document.cite == Some(true) {
             self.notes
-                .dropped(CITE.on(self.surface), "chat completions cite no documents");
+                .dropped(self.spot.name(Thing::Cite), "chat completions cite no documents");
         }
         if let Some(text) = self.plain(document) {
             let why = "sent as text, which is what is in it";
-            self.notes.mapped(DOCUMENT.on(self.surface), why);
+            self.notes.mapped(self.spot.name(Thing::File), why);
             let heads = [document.name.as_deref(), document.context.as_deref()];
             let all: Vec<&str> = heads.into_iter().flatten().chain([&*text]).collect();
             self.text(list, &all.join("\n\n"), document.cache.as_ref());
@@ -379,7 +308,7 @@ impl Writer<'_> {
         }
         if document.context.is_some() {
             self.notes
-                .dropped(CONTEXT.on(self.surface), "a file has nothing but its name here");
+                .dropped(self.spot.name(Thing::Context), "a file has nothing but its name here");
         }
         let mut out = list.object();
         match &document.source {
@@ -408,13 +337,13 @@ impl Writer<'_> {
                     }
                     Source::Url(_) => {
                         return Err(self.refused(
-                            &DOCUMENT,
+                            Thing::File,
                             "chat completions take no document by its address; send it as base64",
                         ));
                     }
                     Source::File(_) | Source::Text(_) => {
                         return Err(self.refused(
-                            &DOCUMENT,
+                            Thing::File,
                             "a file that was uploaded to another vendor is not there; send it as base64",
                         ));
                     }
@@ -449,7 +378,7 @@ impl Writer<'_> {
 
     fn audio(&mut self, list: &mut List<'_>, audio: &ir::Audio) -> Result<(), Error> {
         let Source::Data { media_type, base64 } = &audio.source else {
-            return Err(self.refused(&AUDIO, "chat completions take audio as base64 only; send it so"));
+            return Err(self.refused(Thing::Audio, "chat completions take audio as base64 only; send it so"));
         };
         let kind = media_type.strip_prefix("audio/").unwrap_or(media_type);
         let format = audio.format.as_deref().unwrap_or(match kind {
@@ -516,7 +445,7 @@ impl Writer<'_> {
             out.put("annotations", &raws);
         } else if !citations.is_empty() {
             self.notes
-                .dropped(CITATIONS.on(self.surface), "a request has no place for them");
+                .dropped(self.spot.name(Thing::Citations), "a request has no place for them");
         }
         let refusal = (self.to.is_own || self.to.is_chat).then_some(turn.refusal).flatten();
         out.some("refusal", refusal);
@@ -548,7 +477,7 @@ impl Writer<'_> {
     }
 
     fn no_thought(&mut self, why: &'static str) {
-        self.notes.dropped(THOUGHT.on(self.surface), why);
+        self.notes.dropped(self.spot.name(Thing::Thought), why);
     }
 
     fn thoughts(&mut self, out: &mut Object<'_>, thoughts: &[&Thought]) {
@@ -561,7 +490,7 @@ impl Writer<'_> {
         if !text.is_empty() {
             out.put("reasoning_content", &text);
             if !self.to.is_chat {
-                self.notes.mapped(THOUGHT.on(self.surface), "reasoning_content");
+                self.notes.mapped(self.spot.name(Thing::Thought), "reasoning_content");
             }
         }
         if sealed > 0 || self.to.is_chat && details::needed(thoughts) {
@@ -577,7 +506,7 @@ impl Writer<'_> {
             .iter()
             .any(|thought| thought.seal.is_some() && !is_of_use(&thought))
         {
-            self.no_seal();
+            self.no_seal(Thing::Seal);
         }
     }
 
@@ -589,9 +518,9 @@ impl Writer<'_> {
         }
     }
 
-    fn no_seal(&mut self) {
+    fn no_seal(&mut self, thing: Thing) {
         let why = "only the vendor that made it can read it";
-        self.notes.dropped(SEAL.on(self.surface), why);
+        self.notes.dropped(self.spot.name(thing), why);
     }
 
     fn call(&mut self, list: &mut List<'_>, call: &ir::Call) {
@@ -607,7 +536,7 @@ impl Writer<'_> {
         let mut inner = out.object(kind);
         inner.put("name", &call.name);
         if call.is_custom && !is_custom {
-            inner.put(input, &json!({ "input": call.arguments }).to_string());
+            inner.put(input, &custom::wrap(&call.arguments).to_string());
         } else if call.arguments.is_empty() && !is_custom {
             inner.put(input, "{}");
         } else {
@@ -621,7 +550,7 @@ impl Writer<'_> {
                 .filter(|_| self.to.maker == Some(Maker::Gemini))
             {
                 Some(data) => signature(&mut out, data),
-                None => self.no_seal(),
+                None => self.no_seal(Thing::CallSeal),
             },
             None => {}
         }
@@ -650,7 +579,7 @@ impl Writer<'_> {
         let mut text = String::new();
         if result.is_error {
             let why = "said in the text of the result";
-            self.notes.approximated(IS_ERROR.on(self.surface), why);
+            self.notes.approximated(self.spot.name(Thing::IsError), why);
             text.push_str("Error: ");
         }
         text.push_str(&result.text());
@@ -680,7 +609,7 @@ impl Writer<'_> {
         }
         if shown.len() > before {
             let why = "a `tool` message takes only text: sent in a message of the user behind it";
-            self.notes.approximated(RESULT.on(self.surface), why);
+            self.notes.approximated(self.spot.name(Thing::Result), why);
             if text.is_empty() {
                 text.push_str("The result is shown in the next message.");
             }
@@ -726,7 +655,8 @@ impl Writer<'_> {
             match &tool.kind {
                 ToolKind::Vendors(_) if !self.to.is_chat => {
                     let why = "a tool that a vendor runs is not there on another wire";
-                    self.notes.dropped(item("tools", index), why);
+                    let field = names::tool(tool, index, self.surface, OfTool::Tool);
+                    self.notes.dropped(field, why);
                 }
                 _ if among.is_some_and(|names| !names.contains(&tool.name)) => {}
                 _ => offered.push((index, tool)),
@@ -755,7 +685,7 @@ impl Writer<'_> {
             None | Some(ToolChoice::Auto | ToolChoice::None) => Ok(()),
             Some(ToolChoice::Among { required: false, .. }) => Ok(()),
             Some(ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::Among { .. }) => {
-                let field = Param::ToolChoice.name(self.surface);
+                let field = prompt.name(Param::ToolChoice, self.surface);
                 let message = format!("`{field}` wants a tool to be called, and none of `tools` can be offered here");
                 Err(Error::new(Kind::Unsupported, message).with_param(field))
             }
@@ -782,12 +712,10 @@ impl Writer<'_> {
             ToolKind::Custom(custom) if has_custom => {
                 inner.some("format", custom.format.as_ref().map(nested));
             }
-            ToolKind::Custom(_) => {
-                let input =
-                    json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
-                inner.put("parameters", &input);
-                let why = "a function with one text, `input`: only OpenAI has tools that take any text";
-                self.notes.approximated(item("tools", index), why);
+            ToolKind::Custom(custom) => {
+                inner.put("parameters", &custom::schema(custom));
+                let field = names::tool(tool, index, self.surface, OfTool::Tool);
+                self.notes.approximated(field, custom::why(custom));
             }
             ToolKind::Vendors(_) => {}
         }
@@ -822,7 +750,7 @@ impl Writer<'_> {
                 let mode = if *required { "required" } else { "auto" };
                 if !self.to.is_own && !self.to.is_chat {
                     let why = "only the allowed tools are offered";
-                    self.notes.mapped(Param::ToolChoice.name(self.surface), why);
+                    self.notes.mapped(prompt.name(Param::ToolChoice, self.surface), why);
                     return body.put("tool_choice", mode);
                 }
                 let mut out = body.object("tool_choice");
@@ -864,7 +792,7 @@ impl Writer<'_> {
         body.some("logit_bias", sampling.logit_bias.as_ref());
         let mut stop = &*sampling.stop;
         if self.to.is_own && !self.to.is_chat && stop.len() > MOST_STOPS {
-            let field = Param::Stop.name(self.surface);
+            let field = prompt.name(Param::Stop, self.surface);
             self.notes
                 .approximated(field, format!("the first {MOST_STOPS} of them: it takes no more"));
             stop = stop.get(..MOST_STOPS).unwrap_or_default();
@@ -876,10 +804,10 @@ impl Writer<'_> {
 
     fn manner(&mut self, body: &mut Object<'_>, prompt: &Prompt) {
         if let Some(format) = &prompt.format {
-            self.format(body, format);
+            self.format(body, format, prompt);
         }
         if let Some(reasoning) = &prompt.reasoning {
-            self.reasoning(body, reasoning);
+            self.reasoning(body, reasoning, prompt);
         }
         body.some("verbosity", prompt.verbosity.as_deref());
         body.some("user", prompt.user.as_deref());
@@ -896,7 +824,7 @@ impl Writer<'_> {
         body.some("prompt_cache_key", prompt.cache_key.as_deref());
     }
 
-    fn format(&mut self, body: &mut Object<'_>, format: &Format) {
+    fn format(&mut self, body: &mut Object<'_>, format: &Format, prompt: &Prompt) {
         // Everybody's habit, which some do not know by name.
         if *format == Format::Text && !self.to.is_chat {
             return;
@@ -925,7 +853,7 @@ impl Writer<'_> {
                     *strict
                 };
                 if by_habit && strict.is_none() {
-                    let field = Param::ResponseFormat.name(self.surface);
+                    let field = prompt.name(Param::ResponseFormat, self.surface);
                     self.notes.approximated(
                         field,
                         "followed as well as the model can: the schema is none that can be held to",
@@ -938,11 +866,11 @@ impl Writer<'_> {
         out.close();
     }
 
-    fn reasoning(&mut self, body: &mut Object<'_>, reasoning: &Reasoning) {
+    fn reasoning(&mut self, body: &mut Object<'_>, reasoning: &Reasoning, prompt: &Prompt) {
         if self.to.is_chat {
             return as_written(body, reasoning);
         }
-        let field = Param::Reasoning.name(self.surface);
+        let field = prompt.name(Param::Reasoning, self.surface);
         if reasoning.show == Some(true) && self.to.is_own {
             self.notes.dropped(field, "OpenAI's chat completions show no reasoning");
         }

@@ -3,13 +3,14 @@
 use super::native::{failure, usage};
 use super::read::{citation, grammar};
 use crate::codec::Ask;
+use crate::failure::bad_answer;
 use crate::ids;
 use crate::ir::{
-    Answer, Call, Choice, Document, Finish, Format, Image, Maker, Message, Part, Prompt, ResultOf, Role, Seal, Source,
-    Stranger, Thought, Tool, ToolChoice, ToolKind,
+    Answer, Call, Choice, Document, Effort, Finish, Format, Image, Maker, Message, Part, Prompt, Reasoning, ResultOf,
+    Role, Seal, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
-use crate::notes::{Notes, item};
-use crate::openai::bad_answer;
+use crate::names::{Spot, Thing};
+use crate::notes::Notes;
 use crate::params::Param;
 use crate::{Dialect, Surface};
 use serde_json::{Map, Value, json};
@@ -89,10 +90,10 @@ pub(super) fn write(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Result
     serde_json::to_vec(&body).map_err(|error| Error::new(Kind::Internal, error.to_string()))
 }
 
-/// Parameters that chat has and Responses has not.
-fn unsaid(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) {
+/// Parameters that chat has and Responses has not, and whether they are given.
+fn only_in_chat(prompt: &Prompt) -> [(Param, bool); 7] {
     let sampling = &prompt.sampling;
-    for (param, is_given) in [
+    [
         (Param::TopK, sampling.top_k.is_some()),
         (Param::N, sampling.n.is_some_and(|n| n > 1)),
         (Param::Seed, sampling.seed.is_some()),
@@ -100,9 +101,13 @@ fn unsaid(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) {
         (Param::FrequencyPenalty, sampling.frequency_penalty.is_some()),
         (Param::Stop, !sampling.stop.is_empty()),
         (Param::LogitBias, sampling.logit_bias.is_some()),
-    ] {
+    ]
+}
+
+fn unsaid(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) {
+    for (param, is_given) in only_in_chat(prompt) {
         if is_given {
-            notes.dropped(param.name(ask.surface), "Responses has no such parameter");
+            notes.dropped(prompt.name(param, ask.surface), "Responses has no such parameter");
         }
     }
 }
@@ -140,8 +145,8 @@ fn write_reasoning(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Option<
     let asked = prompt.reasoning.as_ref()?;
     let mut reasoning = Object::new();
     let effort = asked.effort.or_else(|| {
-        let effort = crate::ir::Effort::of_budget(asked.budget?);
-        let field = Param::Reasoning.name(ask.surface);
+        let effort = Effort::of_budget(asked.budget?);
+        let field = prompt.name(Param::Reasoning, ask.surface);
         notes.approximated(field, format!("`reasoning.effort` {}", effort.as_str()));
         Some(effort)
     });
@@ -154,16 +159,39 @@ fn write_reasoning(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Option<
     (!reasoning.is_empty()).then_some(Value::Object(reasoning))
 }
 
+fn reasons(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let known = ["gpt-5", "gpt-oss", "o1", "o3", "o4", "codex"];
+    known.iter().any(|known| name.starts_with(known))
+}
+
+/// Whether it holds reasoning that only OpenAI can read.
+fn has_seal(prompt: &Prompt) -> bool {
+    let is_sealed = |part: &Part| matches!(part, Part::Thought(Thought { seal: Some(seal), .. }) if seal.for_maker(Maker::OpenAi).is_some());
+    prompt.messages.iter().flat_map(|message| &message.parts).any(is_sealed)
+}
+
+/// Whether a call is better asked by Responses than by chat completions, which take no reasoning back and show none. Only where
+/// nothing else is lost by it.
+pub(in crate::openai) fn suits(prompt: &Prompt, model: &str) -> bool {
+    let asks = |reasoning: &Reasoning| reasoning.effort != Some(Effort::None);
+    let has_media = |part: &Part| match part {
+        Part::Audio(_) => true,
+        Part::Document(document) => {
+            matches!(&document.source, Source::Data { media_type, .. } if media_type.starts_with("video/"))
+        }
+        _ => false,
+    };
+    reasons(model)
+        && (prompt.reasoning.as_ref().is_some_and(asks) || has_seal(prompt))
+        && !only_in_chat(prompt).iter().any(|(_, is_given)| *is_given)
+        && !prompt.messages.iter().flat_map(|message| &message.parts).any(has_media)
+}
+
 /// Models that do not reason refuse to be asked for what they encrypt.
 fn write_include(prompt: &Prompt, model: &str) -> Vec<&'static str> {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let reasons = ["gpt-5", "gpt-oss", "o1", "o3", "o4", "codex"];
-    let has_seal = |part: &Part| matches!(part, Part::Thought(Thought { seal: Some(seal), .. }) if seal.for_maker(Maker::OpenAi).is_some());
     let mut include = Vec::new();
-    if prompt.reasoning.is_some()
-        || reasons.iter().any(|known| name.starts_with(known))
-        || prompt.messages.iter().flat_map(|message| &message.parts).any(has_seal)
-    {
+    if prompt.reasoning.is_some() || reasons(model) || has_seal(prompt) {
         include.push("reasoning.encrypted_content");
     }
     if prompt.sampling.logprobs == Some(true) {
@@ -235,19 +263,14 @@ fn write_choice(choice: &ToolChoice, prompt: &Prompt) -> Value {
 // === items ===
 
 fn input(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Result<Vec<Value>, Error> {
-    let field = match ask.surface {
-        Surface::Responses => "input",
-        Surface::Generate | Surface::GeminiCountTokens => "contents",
-        _ => "messages",
-    };
     let mut items = Vec::new();
-    for (index, message) in prompt.messages.iter().enumerate() {
-        write_message(message, &item(field, index), &mut items, notes)?;
+    for message in &prompt.messages {
+        write_message(message, &Spot::of(message, ask.surface), &mut items, notes)?;
     }
     Ok(items)
 }
 
-fn write_message(message: &Message, path: &str, items: &mut Vec<Value>, notes: &mut Notes) -> Result<(), Error> {
+fn write_message(message: &Message, spot: &Spot, items: &mut Vec<Value>, notes: &mut Notes) -> Result<(), Error> {
     let role = match message.role {
         Role::System => "system",
         Role::Developer => "developer",
@@ -255,7 +278,7 @@ fn write_message(message: &Message, path: &str, items: &mut Vec<Value>, notes: &
         Role::Assistant => "assistant",
     };
     if message.name.is_some() {
-        notes.dropped(format!("{path}.name"), "Responses has no names of speakers");
+        notes.dropped(spot.name(Thing::Name), "Responses has no names of speakers");
     }
     // Parts of what is said together stay together; what is an item of its own stands between.
     let mut said = Vec::new();
@@ -263,7 +286,7 @@ fn write_message(message: &Message, path: &str, items: &mut Vec<Value>, notes: &
         match part {
             Part::Thought(thought) => {
                 flush(role, &mut said, items);
-                items.extend(write_thought(thought, path, notes));
+                items.extend(write_thought(thought, spot, notes));
             }
             Part::Call(call) => {
                 flush(role, &mut said, items);
@@ -271,9 +294,9 @@ fn write_message(message: &Message, path: &str, items: &mut Vec<Value>, notes: &
             }
             Part::Result(result) => {
                 flush(role, &mut said, items);
-                items.push(write_result(result, path, notes)?);
+                items.push(write_result(result, spot, notes)?);
             }
-            part => said.extend(write_part(part, message.role, path, notes)?),
+            part => said.extend(write_part(part, message.role, spot, notes)?),
         }
     }
     flush(role, &mut said, items);
@@ -287,11 +310,11 @@ fn flush(role: &str, said: &mut Vec<Value>, items: &mut Vec<Value>) {
     }
 }
 
-fn write_thought(thought: &Thought, path: &str, notes: &mut Notes) -> Option<Value> {
+fn write_thought(thought: &Thought, spot: &Spot, notes: &mut Notes) -> Option<Value> {
     let sealed = thought.seal.as_ref().and_then(|seal| seal.for_maker(Maker::OpenAi));
     let Some(sealed) = sealed else {
         notes.dropped(
-            path.to_owned(),
+            spot.name(Thing::Thought),
             "the vendor takes no reasoning that it did not seal itself",
         );
         return None;
@@ -313,10 +336,10 @@ fn write_call(call: &Call) -> Value {
     }
 }
 
-fn write_result(result: &ResultOf, path: &str, notes: &mut Notes) -> Result<Value, Error> {
+fn write_result(result: &ResultOf, spot: &Spot, notes: &mut Notes) -> Result<Value, Error> {
     if result.is_error {
         notes.dropped(
-            format!("{path}.is_error"),
+            spot.name(Thing::IsError),
             "Responses has no such field: the result's text says it",
         );
     }
@@ -326,7 +349,7 @@ fn write_result(result: &ResultOf, path: &str, notes: &mut Notes) -> Result<Valu
     } else {
         let mut parts = Vec::new();
         for part in &result.parts {
-            parts.extend(write_part(part, Role::User, path, notes)?);
+            parts.extend(write_part(part, Role::User, spot, notes)?);
         }
         json!(parts)
     };
@@ -338,14 +361,17 @@ fn write_result(result: &ResultOf, path: &str, notes: &mut Notes) -> Result<Valu
     Ok(json!({"type": kind, "call_id": ids::fitting(&result.call_id, 64), "output": output}))
 }
 
-fn write_part(part: &Part, role: Role, path: &str, notes: &mut Notes) -> Result<Option<Value>, Error> {
-    let unsupported = |what: &str| Err(Error::new(Kind::Unsupported, format!("`{path}` {what}")).with_param(path));
+fn write_part(part: &Part, role: Role, spot: &Spot, notes: &mut Notes) -> Result<Option<Value>, Error> {
+    let unsupported = |what: &str| {
+        let field = spot.name(Thing::Audio);
+        Err(Error::new(Kind::Unsupported, format!("`{field}` {what}")).with_param(field))
+    };
     Ok(Some(match part {
         Part::Text { text, .. } if role == Role::Assistant => json!({"type": "output_text", "text": text}),
         Part::Text { text, .. } => json!({"type": "input_text", "text": text}),
         Part::Refusal(text) => json!({"type": "refusal", "refusal": text}),
         Part::Image(image) => write_image(image),
-        Part::Document(document) => return write_document(document, path, notes).map(Some),
+        Part::Document(document) => return write_document(document, spot, notes).map(Some),
         Part::Audio(audio) => match &audio.source {
             Source::Data { base64, media_type } => {
                 let format = audio.format.clone().unwrap_or_else(|| {
@@ -381,12 +407,13 @@ fn write_image(image: &Image) -> Value {
     part
 }
 
-fn write_document(document: &Document, path: &str, notes: &mut Notes) -> Result<Value, Error> {
+fn write_document(document: &Document, spot: &Spot, notes: &mut Notes) -> Result<Value, Error> {
     let mut part = json!({"type": "input_file"});
     match &document.source {
         Source::Url(url) => part["file_url"] = json!(url),
         Source::File(id) => part["file_id"] = json!(id),
         Source::Data { media_type, .. } if media_type.starts_with("video/") => {
+            let path = spot.name(Thing::File);
             let message = format!("`{path}` has a video, which Responses does not take: leave it out");
             return Err(Error::new(Kind::Unsupported, message).with_param(path));
         }
@@ -398,7 +425,10 @@ fn write_document(document: &Document, path: &str, notes: &mut Notes) -> Result<
         Source::Text(text) => part = json!({"type": "input_text", "text": text}),
     }
     if document.cite == Some(true) || document.context.is_some() {
-        notes.dropped(path.to_owned(), "Responses takes no context of a file, and cites none");
+        notes.dropped(
+            spot.name(Thing::File),
+            "Responses takes no context of a file, and cites none",
+        );
     }
     Ok(part)
 }
@@ -504,9 +534,13 @@ pub(super) fn read_item(mut item: Value, index: usize, parts: &mut Vec<Part>, to
 
 fn stranger(index: usize, value: Value) -> Part {
     Part::Stranger(Stranger {
-        field: item("output", index),
+        field: output_field(index as u64),
         value,
     })
+}
+
+pub(super) fn output_field(index: u64) -> String {
+    format!("output[{index}]")
 }
 
 /// `None` if there is nothing of it.

@@ -1,9 +1,8 @@
 //! Answers of an upstream that has Responses itself, relayed.
 
-use crate::failure::Said;
+use crate::failure::{Said, bad_answer};
 use crate::json::{quoted, splice};
 use crate::notes::Notes;
-use crate::openai::bad_answer;
 use crate::relay::{self, Look};
 use crate::skim::{Skim, Span, Written, Wrong};
 use crate::{Call, End, Reply};

@@ -3,8 +3,8 @@
 use super::{Sealed, read_seal};
 use crate::Call as Request;
 use crate::ir::{
-    Audio, Call, Citation, Custom, Document, Effort, Format, Image, Message, Part, Prompt, Reasoning, ResultOf, Role,
-    Seal, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
+    Audio, Call, Citation, Custom, Document, Effort, Format, Image, Message, Part, Place, Prompt, Reasoning, ResultOf,
+    Role, Seal, Source, Stranger, Thought, Tool, ToolChoice, ToolKind,
 };
 use crate::notes::item;
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ pub(super) fn read(call: &Request) -> Result<Prompt, Error> {
     if let Some(text) = later.instructions {
         conversation
             .messages
-            .push(message(Role::System, vec![Part::text(text)]));
+            .push(message(Role::System, vec![Part::text(text)], "instructions"));
     }
     conversation.read(later.input)?;
     if conversation.messages.is_empty() {
@@ -212,6 +212,7 @@ fn tool(value: Value, path: &str, strangers: &mut Vec<Stranger>) -> Result<Tool,
             description: None,
             kind: ToolKind::Vendors(stranger(path, Value::Object(tool))),
             cache: None,
+            at: Place::new(path),
         });
     }
     let name = needed_text(&mut tool, "name", path)?;
@@ -232,6 +233,7 @@ fn tool(value: Value, path: &str, strangers: &mut Vec<Stranger>) -> Result<Tool,
         description,
         kind: read,
         cache: None,
+        at: Place::new(path),
     })
 }
 
@@ -304,7 +306,7 @@ impl Conversation {
     fn read(&mut self, input: Value) -> Result<(), Error> {
         match input {
             Value::Null => {}
-            Value::String(text) => self.messages.push(message(Role::User, vec![Part::text(text)])),
+            Value::String(text) => self.messages.push(message(Role::User, vec![Part::text(text)], "input")),
             Value::Array(items) => {
                 for (index, value) in items.into_iter().enumerate() {
                     self.item(value, &item("input", index))?;
@@ -383,16 +385,17 @@ impl Conversation {
         let name = given_text(&mut item, "name", path)?;
         leftovers(item, path, &["type", "id", "status"], &mut self.strangers);
         if role == Role::Assistant && name.is_none() {
-            self.assistant(parts, true);
+            self.assistant(parts, true, path);
         } else {
-            self.messages.push(Message { role, name, parts });
+            let at = Place::new(path);
+            self.messages.push(Message { role, name, parts, at });
         }
         Ok(())
     }
 
     /// Items of one turn of the model are one message: its thoughts, what it said, its calls. Something that was said begins
     /// another one, unless calls still wait for their results.
-    fn assistant(&mut self, parts: Vec<Part>, is_said: bool) {
+    fn assistant(&mut self, parts: Vec<Part>, is_said: bool, path: &str) {
         let is_open = |last: &&mut Message| {
             let has = |what: fn(&Part) -> bool| last.parts.iter().any(what);
             last.role == Role::Assistant
@@ -402,8 +405,11 @@ impl Conversation {
                     || last.parts.iter().all(|part| matches!(part, Part::Thought(_))))
         };
         match self.messages.last_mut().filter(is_open) {
-            Some(last) => last.parts.extend(parts),
-            None => self.messages.push(message(Role::Assistant, parts)),
+            Some(last) => {
+                last.parts.extend(parts);
+                last.at = Place::new(SEVERAL);
+            }
+            None => self.messages.push(message(Role::Assistant, parts, path)),
         }
     }
 
@@ -424,7 +430,7 @@ impl Conversation {
             is_custom,
             ..Call::default()
         };
-        self.assistant(vec![Part::Call(call)], false);
+        self.assistant(vec![Part::Call(call)], false, path);
         Ok(())
     }
 
@@ -447,8 +453,11 @@ impl Conversation {
             ..ResultOf::default()
         });
         match self.messages.last_mut().filter(|last| last.role == Role::Tool) {
-            Some(last) => last.parts.push(result),
-            None => self.messages.push(message(Role::Tool, vec![result])),
+            Some(last) => {
+                last.parts.push(result);
+                last.at = Place::new(SEVERAL);
+            }
+            None => self.messages.push(message(Role::Tool, vec![result], path)),
         }
         Ok(())
     }
@@ -499,7 +508,7 @@ impl Conversation {
             seal,
             is_redacted,
         };
-        self.assistant(vec![Part::Thought(thought)], false);
+        self.assistant(vec![Part::Thought(thought)], false, path);
         Ok(())
     }
 
@@ -664,11 +673,15 @@ pub(super) fn citation(annotation: &Value) -> Citation {
 
 // === values ===
 
-fn message(role: Role, parts: Vec<Part>) -> Message {
+/// The place of several items that are one message elsewhere.
+const SEVERAL: &str = "input[]";
+
+fn message(role: Role, parts: Vec<Part>, path: &str) -> Message {
     Message {
         role,
         name: None,
         parts,
+        at: Place::new(path),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Items are known by their `output_index`: their ids are another in every event with some upstreams. What an upstream says
 //! only when an item, or the whole answer, is done is taken from there.
 
-use super::back::{finish, logprobs, read_call, read_item, read_thought};
+use super::back::{finish, logprobs, output_field, read_call, read_item, read_thought};
 use super::native::{failure, usage};
 use super::read::citation;
 use crate::End;
@@ -315,7 +315,7 @@ impl State {
                 self.end(key, out);
             }
             "message" => self.message_done(item, value, out),
-            _ => {}
+            _ => out.push(Event::Stranger(output_field(item))),
         }
     }
 
@@ -339,7 +339,7 @@ impl State {
                     }
                 }
                 Part::Refusal(text) => self.rest(key, &text, Delta::Refusal, out),
-                _ => {}
+                _ => out.push(Event::Stranger(output_field(item))),
             }
             self.end(key, out);
         }

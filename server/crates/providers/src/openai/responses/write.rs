@@ -96,14 +96,13 @@ fn deltas(part: Part, notes: &mut Notes) -> Vec<Delta> {
             Vec::new()
         }
         Part::Result(_) | Part::Stranger(_) => {
-            notes.dropped(
-                "output",
-                "what a tool of the vendor's gave back has no place in Responses",
-            );
+            notes.dropped("output", STRANGER);
             Vec::new()
         }
     }
 }
+
+const STRANGER: &str = "what a tool of the vendor's gave back has no place in Responses";
 
 pub(super) struct Stream {
     builder: Builder,
@@ -585,6 +584,7 @@ impl Builder {
             Event::Start { usage, .. } => self.usage = usage,
             Event::Usage(usage) => self.usage = usage,
             Event::Ping => {}
+            Event::Stranger(_) => notes.dropped("output", STRANGER),
             Event::Delta { choice, .. }
             | Event::End { choice, .. }
             | Event::Logprobs { choice, .. }
