@@ -60,7 +60,7 @@ const CALLS: [(&str, &str); 7] = [
 ];
 
 const PAGES: [&str; 6] = [
-    "/login",
+    "/",
     "/metrics",
     "/admin/keys",
     "/admin/logs",

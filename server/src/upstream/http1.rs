@@ -25,7 +25,7 @@ use super::stream::{Probe, Stream};
 use bytes::{Buf as _, Bytes, BytesMut};
 pub(super) use head::Address;
 use head::{Framing, Head};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -102,7 +102,12 @@ impl Line {
         let mut so_far = Bytes::new();
         let answered = poll_fn(|cx| self.poll_head(cx, &mut so_far)).await;
         match answered {
-            Ok(answer) => Ok((self, answer)),
+            Ok(mut answer) => {
+                if request.method() == Method::HEAD {
+                    answer.head.framing.has_none();
+                }
+                Ok((self, answer))
+            }
             Err(error) => Err(Failed {
                 unsent: self.sending.as_ref().is_some_and(|sending| !sending.begun),
                 error,

@@ -164,6 +164,11 @@ impl Framing {
         })
     }
 
+    /// There is no body, whatever length the head tells of it.
+    pub(super) fn has_none(&mut self) {
+        *self = Self::Length(0);
+    }
+
     /// What of the framing made no sense.
     pub(super) fn wrong(&self) -> Option<&'static str> {
         match self {

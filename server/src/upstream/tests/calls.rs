@@ -44,6 +44,26 @@ async fn a_request_is_whole_and_its_connection_is_used_again() {
 }
 
 #[tokio::test]
+async fn an_answer_to_head_has_no_body_whatever_its_head_says() {
+    let heads = ["content-length: 100", "transfer-encoding: chunked"];
+    let server = Server::start(move |_, mut socket| async move {
+        for head in heads {
+            request(&mut socket).await.unwrap();
+            let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        }
+        gone(&mut socket).await;
+    })
+    .await;
+    let transport = transport();
+    for _ in heads {
+        let request = Request::head(server.url()).body(Bytes::new()).unwrap();
+        assert_eq!(read(transport.send(request).await.unwrap()).await.unwrap(), "");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
 async fn callers_name_their_own_host_and_users_stay_out_of_the_address() {
     let (tell, mut told) = news();
     let server = Server::start(move |_, mut socket| {
