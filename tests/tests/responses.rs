@@ -590,6 +590,13 @@ async fn only_a_vendor_who_has_responses_makes_a_conversation_shorter() {
     assert_eq!(others.refusal(), "400 previous_response_not_found");
     assert_eq!(first.requests().len(), before);
 
+    // A route is nobody's model.
+    let routed = json!({ "model": "route/default", "input": "hi" });
+    let answer = app.send_as(&ann, Method::POST, path, Some(&routed)).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
+    assert_eq!(answer.json()["error"]["param"], "model");
+    assert_eq!(first.requests().len(), before);
+
     let named = app
         .request(Method::POST, path)
         .bearer_auth(&ann)

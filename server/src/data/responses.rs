@@ -741,6 +741,11 @@ struct About {
     until: Option<Instant>,
 }
 
+/// A fresh bound: the upstream that was asked before may have taken all of the first.
+fn from_now(state: &AppState) -> Option<Instant> {
+    state.engine.deadline(Instant::now())
+}
+
 impl About {
     fn of(state: &AppState, request: &Request) -> Self {
         let extensions = request.extensions();
@@ -813,7 +818,7 @@ impl About {
         let id = row.id.clone();
         match state
             .kept
-            .ask(self.until, async move { inner.store.keep_response(&row).await })
+            .ask(from_now(state), async move { inner.store.keep_response(&row).await })
             .await
         {
             Ok(_) => {}
@@ -896,7 +901,7 @@ pub(super) async fn delete(
         let now_ms = inner.clock.now_ms();
         inner.store.delete_response(&wanted, owner.whose(), now_ms).await
     };
-    if !state.kept.ask(about.until, question).await? {
+    if !state.kept.ask(from_now(&state), question).await? {
         return Err(not_found(&id));
     }
     Ok(Json(json!({ "id": id, "object": "response.deleted", "deleted": true })).into_response())
@@ -1097,7 +1102,8 @@ pub(super) async fn compact(State(state): State<AppState>, request: Request) -> 
         Ok(entered) => entered,
         Err(error) => return failed(&state.engine.refuse_foreign(&call, error), Dialect::OpenAi),
     };
-    let maker = begun.thread.target.as_deref();
+    // Who has what was said before must be asked, unless it goes along.
+    let maker = begun.thread.target.as_deref().filter(|_| begun.thread.merged.is_none());
     if let Some(maker) = maker.filter(|maker| state.engine.snapshot().has_target(maker))
         && !call.headers.contains_key(PROVIDER)
         && let Ok(maker) = HeaderValue::from_str(maker)

@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime};
 use switchyard_core::config::OnUnsupported;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::redact::redact;
-use switchyard_core::routing::{Leg, RouteId, Serves, TargetId};
+use switchyard_core::routing::{Leg, RouteId, Serves, TargetId, is_virtual};
 use switchyard_core::usage::Usage;
 use switchyard_providers::{Call, Origin, Surface, Terms};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -373,6 +373,12 @@ fn find(snapshot: &Snapshot, request: &Request, call: Option<&Call>) -> Result<(
             .flatten()
             .map(|named| snapshot.resolve(&named.model).to_owned()),
     };
+    // Where the name decides who is asked, or is put into the call, it has to be a model's.
+    let decides = call.is_some() || !request.headers.contains_key(&PROVIDER);
+    if let Some(name) = model.as_deref().filter(|name| decides && is_virtual(name).is_some()) {
+        let message = format!("{name} is a route, and this call goes to one target as it is; name a model");
+        return Err(Error::new(Kind::InvalidRequest, message).with_param("model"));
+    }
     let targets = || snapshot.targets.iter().enumerate();
     if let Some(value) = request.headers.get(&PROVIDER) {
         let name = value.to_str().unwrap_or_default().trim();

@@ -480,6 +480,9 @@ impl Decoder {
         if chunk.is_error {
             return self.judge_stray(data);
         }
+        let groq = || UsageView::usage_of(chunk.groq?.of(data).bytes());
+        let reported = chunk.usage.usage(data).or_else(groq);
+        self.usage = reported.or(self.usage);
         if chunk.has_failed {
             let error = chunk.choice_error.map(|error| error.of(data).as_str());
             return Fate::End(End::Failed(failed_choice(error, None)));
@@ -487,9 +490,6 @@ impl Decoder {
         self.choices = self.choices.and(chunk.choices);
         self.content_bytes += chunk.content_bytes;
         progress.content |= chunk.content_bytes > 0;
-        let groq = || UsageView::usage_of(chunk.groq?.of(data).bytes());
-        let reported = chunk.usage.usage(data).or_else(groq);
-        self.usage = reported.or(self.usage);
         if !self.wants_usage && reported.is_some() && chunk.choices.begun == 0 {
             return Fate::Drop;
         }

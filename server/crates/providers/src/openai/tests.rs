@@ -9,7 +9,7 @@ use super::{Chat, OpenAi};
 use crate::codec::Back as _;
 use crate::ir::Event;
 use crate::params::OnUnsupported;
-use crate::{Call, End, Surface, Terms, Wire};
+use crate::{Call, End, FromPath, Origin, Surface, Terms, Wire};
 use bytes::Bytes;
 use expect_test::{Expect, expect};
 use http::HeaderMap;
@@ -348,11 +348,14 @@ fn an_answer_of_no_choice_or_of_one_that_failed_is_no_answer() {
 fn a_choice_that_failed_ends_its_stream() {
     let text = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
     for (choice, kind, message) in FAILED_CHOICES {
-        let last = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},{choice}}}]}}\n\ndata: [DONE]\n\n");
+        let usage = "\"usage\":{\"total_tokens\":3}";
+        let last =
+            format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},{choice}}}],{usage}}}\n\ndata: [DONE]\n\n");
         for before in ["", text] {
             let stream = [before, &last].concat();
-            let (out, content, end, _) = relay(PLAIN, false, &[stream.as_bytes()]);
+            let (out, content, end, usage) = relay(PLAIN, false, &[stream.as_bytes()]);
             assert_eq!((out.as_str(), content), (before, !before.is_empty()), "{stream}");
+            assert_eq!(usage.total, Some(3), "what it used is known all the same: {stream}");
             let (mut listener, mut events) = (Chat.reader(&call(PLAIN).origin), Vec::new());
             assert_eq!(listener.push(stream.clone().into(), &mut events), end, "{stream}");
             let Some(End::Failed(error)) = end else {
@@ -621,11 +624,23 @@ fn reasoning_of_other_dialects_goes_by_responses_where_nothing_is_lost() {
         (&both, String::new(), "gpt-5"),
         (&both, r#","thinking":{"type":"disabled"}"#.to_owned(), "gpt-5"),
         (&both, format!(",{thinking}"), "gpt-4o"),
+        (&both, format!(",{thinking}"), "gpt-5-chat-latest"),
         (&both, format!(r#",{thinking},"stop_sequences":["x"]"#), "gpt-5"),
     ] {
         let call = read(Surface::Messages, &more);
         assert_eq!(path(wire, &call, model), "/v1/chat/completions", "{more} {model}");
     }
+    let short = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"maxOutputTokens":8,"thinkingConfig":{"thinkingBudget":512}}}"#;
+    let at = FromPath {
+        model: "m".to_owned(),
+        stream: false,
+    };
+    let short = Call::read(Surface::GenerateContent, short.into(), Some(at), Origin::default()).unwrap();
+    assert_eq!(
+        path(&both, &short, "gpt-5"),
+        "/v1/chat/completions",
+        "Responses refuses so small a bound"
+    );
     let chat = read(Surface::Chat, r#","reasoning_effort":"low""#);
     assert_eq!(path(&both, &chat, "gpt-5"), "/v1/chat/completions");
     // What the vendor sealed comes back, whole and streamed, and goes up again.

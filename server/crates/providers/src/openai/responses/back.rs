@@ -162,7 +162,9 @@ fn write_reasoning(prompt: &Prompt, ask: &Ask<'_>, notes: &mut Notes) -> Option<
 fn reasons(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let known = ["gpt-5", "gpt-oss", "o1", "o3", "o4", "codex"];
-    known.iter().any(|known| name.starts_with(known))
+    // Beside those that reason there are some of the same name that talk or search.
+    let plain = ["-chat", "-search"];
+    known.iter().any(|known| name.starts_with(known)) && !plain.iter().any(|plain| name.contains(plain))
 }
 
 /// Whether it holds reasoning that only OpenAI can read.
@@ -170,6 +172,9 @@ fn has_seal(prompt: &Prompt) -> bool {
     let is_sealed = |part: &Part| matches!(part, Part::Thought(Thought { seal: Some(seal), .. }) if seal.for_maker(Maker::OpenAi).is_some());
     prompt.messages.iter().flat_map(|message| &message.parts).any(is_sealed)
 }
+
+/// A bound below this is refused by Responses, and by chat completions it is not.
+const LEAST_OUTPUT: u64 = 16;
 
 /// Whether a call is better asked by Responses than by chat completions, which take no reasoning back and show none. Only where
 /// nothing else is lost by it.
@@ -183,6 +188,7 @@ pub(in crate::openai) fn suits(prompt: &Prompt, model: &str) -> bool {
         _ => false,
     };
     reasons(model)
+        && prompt.max_tokens.is_none_or(|most| most >= LEAST_OUTPUT)
         && (prompt.reasoning.as_ref().is_some_and(asks) || has_seal(prompt))
         && !only_in_chat(prompt).iter().any(|(_, is_given)| *is_given)
         && !prompt.messages.iter().flat_map(|message| &message.parts).any(has_media)
