@@ -635,7 +635,7 @@ fn reasoning_of_other_dialects_goes_by_responses_where_nothing_is_lost() {
         model: "m".to_owned(),
         stream: false,
     };
-    let short = Call::read(Surface::GenerateContent, short.into(), Some(at), Origin::default()).unwrap();
+    let short = Call::read(Surface::Generate, short.into(), Some(at), Origin::default()).unwrap();
     assert_eq!(
         path(&both, &short, "gpt-5"),
         "/v1/chat/completions",
