@@ -397,7 +397,7 @@ fn find(snapshot: &Snapshot, request: &Request, call: Option<&Call>) -> Result<(
         }
         let (i, target) = named
             .find(|(_, target)| has_it(target))
-            .ok_or_else(|| nobody_has_it(name))?;
+            .ok_or_else(|| nobody_has_it(&format!("{name} has not")))?;
         let model = model.map_or_else(String::new, |model| match call {
             Some(_) => target.upstream_model(&model).to_owned(),
             None => model,
@@ -426,12 +426,12 @@ fn find(snapshot: &Snapshot, request: &Request, call: Option<&Call>) -> Result<(
     let found = all.find(|(_, target)| has_it(target));
     found
         .map(|(i, target)| (TargetId(i), target.upstream_model(model).to_owned()))
-        .ok_or_else(|| nobody_has_it(&format!("any target for model {model}")))
+        .ok_or_else(|| nobody_has_it(&format!("no target for model {model} has")))
 }
 
-fn nobody_has_it(who: &str) -> Error {
+fn nobody_has_it(why: &str) -> Error {
     let message = format!(
-        "only a provider that has Responses itself can do this, and {who} has not: use a model of one that has \
+        "only a provider that has Responses itself can do this, and {why}: use a model of one that has \
          (`surfaces: [responses]`), or make the conversation shorter yourself, such as by asking for a summary of it"
     );
     let error = Error::new(Kind::Unsupported, message).with_param("model");
