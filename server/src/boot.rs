@@ -13,6 +13,7 @@
 //! never delays a token. A bridge carries requests over that are not the data plane's.
 
 mod cores;
+pub(crate) mod descriptors;
 mod first_key;
 mod settings;
 

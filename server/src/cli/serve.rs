@@ -1,7 +1,7 @@
 //! `switchyard serve`: start, wait for a signal, drain.
 
 use super::{fail, say, validate, wrong};
-use crate::boot::{self, Plan, ProcessEnv, Running, Settings};
+use crate::boot::{self, Plan, ProcessEnv, Running, Settings, descriptors};
 use crate::observe::logging;
 use anyhow::Context;
 use std::path::Path;
@@ -36,6 +36,8 @@ pub(super) fn run() -> ExitCode {
         say("switchyard: GATEWAY_ENV=production does not start with settings that do nothing in this version:");
         return wrong(&inert);
     }
+    // Before there are threads.
+    descriptors::prepare();
     let _logging = logging::start(&settings.log_level);
     warn_about(&settings, config.as_ref());
     match serve(settings, config, &env) {

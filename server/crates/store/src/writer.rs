@@ -42,11 +42,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
     time::Duration,
 };
 use switchyard_engine::{ports::Records, record::RequestRecord};
 use task::Task;
 use tokio::{
+    runtime::Builder,
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout},
 };
@@ -130,12 +132,21 @@ enum Message {
 }
 
 impl Writer {
-    /// Starts the task on the current runtime. It keeps a connection of its own, and opens it by itself.
+    /// Starts the task, on a thread of its own: it wakes for every batch, and on a runtime that others use as well, each time
+    /// would wake several of its threads. It keeps a connection of its own, and opens it by itself.
     #[must_use]
     pub fn start(store: Store, config: WriterConfig) -> Self {
         let (sender, inbox) = mpsc::channel(config.queue);
         let (progress, watched) = watch::channel(Progress::default());
-        tokio::spawn(Task::new(store, config, inbox, progress).run());
+        let task = Task::new(store, config, inbox, progress);
+        let started = Builder::new_current_thread().enable_time().build().and_then(|runtime| {
+            thread::Builder::new()
+                .name("log-batches".to_owned())
+                .spawn(move || runtime.block_on(task.run()))
+        });
+        if let Err(error) = started {
+            tracing::error!(%error, "no thread for the request log: its records are lost, and counted as shed");
+        }
         let shared = Shared {
             inbox: sender,
             accepted: AtomicU64::new(0),

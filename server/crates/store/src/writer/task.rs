@@ -34,8 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// As many records as share a commit well: more make none of them much cheaper, and wait in memory for it.
 const ENOUGH: u32 = 256;
-/// When in its time to linger a batch looks how many have come: after this part of it.
-const LOOK: u32 = 4;
 
 pub(super) struct Task {
     config: WriterConfig,
@@ -47,6 +45,8 @@ pub(super) struct Task {
     // === The batch that gathers ===
     batch: Vec<Numbered>,
     oldest: Option<Instant>,
+    /// How long it took until there were enough, to judge by the last one.
+    pace: Duration,
     flushers: Vec<oneshot::Sender<()>>,
 
     // === The database ===
@@ -82,6 +82,7 @@ impl Task {
             stoppers: Vec::new(),
             batch: Vec::new(),
             oldest: None,
+            pace: Duration::MAX,
             flushers: Vec::new(),
             database: Database::new(store.clone()),
             checkpoints: Checkpoints::start(store),
@@ -145,21 +146,23 @@ impl Task {
     /// Takes a message and what comes while the first record lingers, up to a whole batch.
     ///
     /// Where many come, it does not linger for long: a commit's cost is shared by enough of them, and whatever waits takes
-    /// room. So it looks once on the way, and from what has come by then it knows when there will be enough.
+    /// room. When there will be enough it knows from the last batch. Looking on the way would be surer, and wake a thread once
+    /// more for every batch, beside the requests that are being answered.
     async fn gather(&mut self, first: Message) {
         self.take(first);
         if let Some(oldest) = self.oldest
             && self.waiting() < ENOUGH
         {
-            let look = self.config.linger / LOOK;
-            sleep_until(oldest + look).await;
-            let enough = look.saturating_mul(ENOUGH) / self.waiting().max(1);
-            sleep_until(oldest + enough.min(self.config.linger)).await;
+            sleep_until(oldest + self.pace.min(self.config.linger)).await;
         }
         while self.batch.len() < self.config.batch
             && let Ok(message) = self.inbox.try_recv()
         {
             self.take(message);
+        }
+        if let Some(oldest) = self.oldest {
+            let count = u32::try_from(self.batch.len()).unwrap_or(u32::MAX).max(1);
+            self.pace = oldest.elapsed().saturating_mul(ENOUGH) / count;
         }
     }
 
