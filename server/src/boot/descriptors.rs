@@ -47,22 +47,20 @@ fn make_room(room: i32) -> Result<(), Errno> {
 mod tests {
     use super::*;
 
-    /// As the kernel says it.
-    fn status(path: &str, word: &str) -> String {
-        let text = std::fs::read_to_string(path).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(word)).unwrap();
-        line.trim().to_owned()
-    }
-
     #[test]
     fn as_many_files_as_are_allowed_and_room_for_them() {
         prepare();
-        let limits = status("/proc/self/limits", "Max open files");
+        let status = |file: &str, word: &str| {
+            let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap();
+            let line = text.lines().find_map(|line| line.strip_prefix(word)).unwrap();
+            line.trim().to_owned()
+        };
+        let limits = status("limits", "Max open files");
         let [soft, hard, ..] = limits.split_whitespace().collect::<Vec<_>>()[..] else {
             panic!("{limits}");
         };
         assert_eq!(soft, hard);
-        let room: u64 = status("/proc/self/status", "FDSize:").parse().unwrap();
+        let room: u64 = status("status", "FDSize:").parse().unwrap();
         assert!(room >= ROOM.min(hard.parse().unwrap_or(u64::MAX)), "{room}");
     }
 }
