@@ -37,9 +37,9 @@ static MIGRATOR: Migrator = sqlx::migrate!("../../../migrations/sqlite");
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The writer would rather spool than wait, so its connection gives up well before the bound of a flush.
 const LOG_BUSY_TIMEOUT: Duration = Duration::from_millis(40);
-/// 512 KiB: what a transaction touches, the ends of the log and of its indices, stays in memory. More is worth something only
+/// 256 KiB: what a transaction touches, the ends of the log and of its indices, stays in memory. More is worth something only
 /// where request ids are scattered, and is held for ever by a gateway that was busy once.
-const LOG_CACHE: i64 = -512;
+const LOG_CACHE: i64 = -256;
 /// After a burst the log of changes shrinks back to this.
 const LOG_FILE_LIMIT: i64 = 64 << 20;
 const LOOKUP_CONNECTIONS: u32 = 2;
