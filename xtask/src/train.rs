@@ -3,8 +3,8 @@
 //! A gateway's time goes into a few thousand instructions from a hundred places: reading a head, a body, a log line. Where
 //! they lie in memory and which way their branches fall matters as much as how many there are, and the compiler can only
 //! guess. So it is shown: a first binary counts as it runs (profile-guided optimisation), is put under the load of
-//! `cargo xtask bench`, and what it counted goes into the compilation of the second, all of whose parts are optimised as
-//! one. That takes two release builds, the second a long one, and a minute; `docs/performance.md` says what it is worth.
+//! `cargo xtask bench`, and what it counted goes into the compilation of the second. That takes two release builds and a
+//! minute; `docs/performance.md` says what it is worth.
 //!
 //! What was never seen under the load is compiled for size. So the load is not only that of the benchmark: the other
 //! dialects' doors and the administration are called too.
@@ -78,12 +78,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
         fs::remove_dir_all(&counts).with_context(|| format!("cannot remove {}", counts.display()))?;
     }
     println!("==> switchyard, that counts what it does");
-    let counting = compile(
-        project,
-        "counting",
-        "thin",
-        &format!("-Cprofile-generate={}", counts.display()),
-    )?;
+    let counting = compile(project, "counting", &format!("-Cprofile-generate={}", counts.display()))?;
     bench::build_tools(project)?;
     println!("==> what it does under load");
     load(project, counting)?;
@@ -91,25 +86,19 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     merge.arg("merge").arg("-o").arg(&profile).arg(&counts);
     process::run(&mut merge).context("what was counted cannot be put together")?;
     println!("==> switchyard, as it was seen");
-    let trained = compile(
-        project,
-        "trained",
-        "fat",
-        &format!("-Cprofile-use={}", profile.display()),
-    )?;
+    let trained = compile(project, "trained", &format!("-Cprofile-use={}", profile.display()))?;
     let binary = Profile::Trained.binary(project);
     fs::copy(&trained, &binary).with_context(|| format!("cannot write {}", binary.display()))?;
     Ok(())
 }
 
 /// A release build with one more flag, in a folder of its own. Naming the target keeps the flag from build scripts and macros.
-fn compile(project: &Project, folder: &str, lto: &str, flag: &str) -> Result<PathBuf> {
+fn compile(project: &Project, folder: &str, flag: &str) -> Result<PathBuf> {
     let folder = project.path("target/trained").join(folder);
     let host = host()?;
     let mut cargo = process::cargo(project);
     cargo
         .env("CARGO_TARGET_DIR", &folder)
-        .env("CARGO_PROFILE_RELEASE_LTO", lto)
         .args(["build", "--release", "--package", "switchyard", "--target", &host])
         .arg("--config")
         .arg(format!("build.rustflags=[{flag:?}]"));
