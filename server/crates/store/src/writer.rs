@@ -6,10 +6,10 @@
 //! How it is kept:
 //!
 //! - `push` puts the record on a bounded queue and returns. A full queue sheds, which is counted.
-//! - One task (`task.rs`) takes what gathers in `linger` and gives it to the database as one transaction (`batch.rs`), on a
-//!   thread that does nothing else (`database.rs`). It waits `flush_bound` for that, no longer. A transaction that takes
-//!   longer is *not* cancelled: it runs on, and until it has ended nothing else is sent there. The batch goes to the spool
-//!   meanwhile.
+//! - One task (`task.rs`), on a thread of its own, takes what gathers in `linger` and gives it to the database as one
+//!   transaction (`batch.rs`), on another that does nothing else (`database.rs`). It waits `flush_bound` for that, no longer.
+//!   A transaction that takes longer is *not* cancelled: it runs on, and until it has ended nothing else is sent there. The
+//!   batch goes to the spool meanwhile.
 //! - The spool (`spool.rs`) is files of JSON lines. When the database answers again, or at the next start, they are written
 //!   to it, oldest first, and deleted.
 //! - A batch may thus reach the database twice: late, and from the spool. Each record got its row id before the first try
