@@ -14,13 +14,13 @@ use std::fs::File;
 /// Room for this many, if they are allowed: a quarter of a megabyte. Beyond, the table doubles as it always did.
 const ROOM: u64 = 32 * 1024;
 
-/// Best effort: whatever is refused, fewer files can be open, or the table grows later.
-pub(crate) fn prepare() {
+/// As far as the system lets it.
+///
+/// # Errors
+/// When there is no room: the table grows when it has to.
+pub(crate) fn prepare() -> Result<(), Errno> {
     let allowed = raise();
-    let room = i32::try_from(allowed.min(ROOM)).unwrap_or(i32::MAX);
-    if let Err(error) = make_room(room) {
-        tracing::debug!(%error, "the table of open files grows when it has to");
-    }
+    make_room(i32::try_from(allowed.min(ROOM)).unwrap_or(i32::MAX))
 }
 
 /// To the hard limit; tells what holds then.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn as_many_files_as_are_allowed_and_room_for_them() {
-        prepare();
+        prepare().unwrap();
         let status = |file: &str, word: &str| {
             let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap();
             let line = text.lines().find_map(|line| line.strip_prefix(word)).unwrap();

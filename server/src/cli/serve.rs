@@ -37,8 +37,11 @@ pub(super) fn run() -> ExitCode {
         return wrong(&inert);
     }
     // Before there are threads.
-    descriptors::prepare();
+    let room = descriptors::prepare();
     let _logging = logging::start(&settings.log_level);
+    if let Err(error) = room {
+        tracing::warn!(%error, "no room was made for open files: opening many may hold streams up for some milliseconds");
+    }
     warn_about(&settings, config.as_ref());
     match serve(settings, config, &env) {
         Ok(()) => ExitCode::SUCCESS,
