@@ -33,7 +33,7 @@ use switchyard_core::{
 };
 use switchyard_engine::{
     ports::Records as _,
-    record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState},
+    record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState, Verdicts},
 };
 use switchyard_store::{NewKeyRow, Store, Writer, WriterConfig};
 
@@ -254,7 +254,7 @@ impl<'a> Maker<'a> {
             key_name: key.map(|_| Arc::clone(&self.key_name)),
             simulated: false,
             attempts: attempts.collect(),
-            verdicts: vec![Verdict {
+            verdicts: Verdicts::from_iter([Verdict {
                 target: Arc::clone(&self.target),
                 state: if failed {
                     VerdictState::Failed
@@ -268,7 +268,7 @@ impl<'a> Maker<'a> {
                 }
                 .into(),
                 until_ms: None,
-            }],
+            }]),
             notes: Vec::new(),
         }
     }

@@ -43,7 +43,7 @@ impl Services {
             .log(id)
             .await?
             .ok_or_else(|| Refusal::not_found(&format!("request {id}")))?;
-        let verdict = |verdict: &switchyard_engine::record::Verdict| Verdict {
+        let verdict = |verdict: switchyard_engine::record::Verdict| Verdict {
             target: verdict.target.to_string(),
             state: state_word(verdict.state).to_owned(),
             reason: verdict.reason.to_string(),

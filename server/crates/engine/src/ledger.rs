@@ -8,11 +8,12 @@ use crate::live::{Failed, Pass, now};
 use crate::pipeline::Open;
 use crate::plan::{Plan, Reason};
 use crate::ports::Records;
-use crate::record::{AttemptRecord, Outcome, RequestRecord, Verdict, VerdictState};
+use crate::record::{AttemptRecord, Outcome, RequestRecord, Said, VerdictState, Verdicts};
 use crate::request::{Attribution, Request};
 use crate::snapshot::{Snapshot, Target};
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,8 +38,8 @@ pub(crate) struct Ledger {
     snapshot: Arc<Snapshot>,
     arrived: Instant,
     shared: Arc<Shared>,
-    /// What became of each target so far, by its position.
-    marks: Vec<Mark>,
+    /// What became of targets so far, by their position. Those that are missing wait in the order.
+    marks: BTreeMap<usize, Mark>,
     waited: Duration,
     /// The head of a stream has gone out.
     streaming: bool,
@@ -70,17 +71,12 @@ impl Shared {
 }
 
 /// What became of one target so far.
-#[derive(Clone, Default)]
 struct Mark {
     attempts: u32,
     fate: Fate,
 }
 
-#[derive(Clone, Default)]
 enum Fate {
-    /// In the order, not reached.
-    #[default]
-    Waiting,
     Excluded(Reason),
     Trying,
     Failed(String),
@@ -113,7 +109,6 @@ impl Ledger {
             attempts: Vec::with_capacity(1),
             ..RequestRecord::default()
         };
-        let marks = vec![Mark::default(); snapshot.targets.len()];
         let shared = Arc::default();
         let waited = request.upload;
         Box::new(Self {
@@ -123,7 +118,7 @@ impl Ledger {
             snapshot,
             arrived: request.arrived,
             shared,
-            marks,
+            marks: BTreeMap::new(),
             waited,
             streaming: false,
             head_status: 200,
@@ -165,8 +160,13 @@ impl Ledger {
     }
 
     pub(crate) fn exclude(&mut self, TargetId(i): TargetId, reason: Reason) {
-        if let Some(mark) = self.marks.get_mut(i).filter(|mark| mark.attempts == 0) {
-            mark.fate = Fate::Excluded(reason);
+        let fate = Fate::Excluded(reason);
+        match self.marks.entry(i) {
+            Entry::Vacant(entry) => {
+                entry.insert(Mark { attempts: 0, fate });
+            }
+            Entry::Occupied(mut entry) if entry.get().attempts == 0 => entry.get_mut().fate = fate,
+            Entry::Occupied(_) => {}
         }
     }
 
@@ -200,10 +200,9 @@ impl Ledger {
         let (id, model) = (leg.target, &leg.model);
         self.pass = pass;
         self.attribute(target, model, self.record.attempts.len() + 1);
-        if let Some(mark) = self.marks.get_mut(id.0) {
-            mark.attempts += 1;
-            mark.fate = Fate::Trying;
-        }
+        let fate = Fate::Trying;
+        let mark = self.marks.entry(id.0).or_insert(Mark { attempts: 0, fate });
+        (mark.attempts, mark.fate) = (mark.attempts + 1, Fate::Trying);
         // An attempt is in the record from its first moment: a client that goes away while it runs leaves it there.
         self.record.attempts.push(AttemptRecord {
             target: Arc::clone(&target.name),
@@ -276,7 +275,7 @@ impl Ledger {
             error = error.message,
             "an attempt failed"
         );
-        if let Some(mark) = self.marks.get_mut(started.target.0) {
+        if let Some(mark) = self.marks.get_mut(&started.target.0) {
             mark.fate = Fate::Failed(shorten(&error.message));
         }
         // When the request's time is over, that tells something about a target only if it used most of it itself.
@@ -325,7 +324,7 @@ impl Ledger {
     }
 
     fn choose(&mut self, TargetId(i): TargetId) {
-        if let Some(mark) = self.marks.get_mut(i) {
+        if let Some(mark) = self.marks.get_mut(&i) {
             mark.fate = Fate::Chosen;
         }
     }
@@ -435,31 +434,31 @@ impl Ledger {
         self.sink.push(std::mem::take(&mut self.record));
     }
 
-    fn verdicts(&self) -> Vec<Verdict> {
-        let verdict = |(target, mark): (&Target, &Mark)| {
-            let times = |what: &'static str| match mark.attempts {
+    fn verdicts(&mut self) -> Verdicts {
+        let said = |(position, Mark { attempts, fate })| {
+            let times = |what: &'static str| match attempts {
                 0 | 1 => Cow::Borrowed(what),
                 more => Cow::Owned(format!("{what} in {more} attempts")),
             };
             let mut until_ms = None;
-            let (state, reason) = match &mark.fate {
-                Fate::Waiting => (VerdictState::NotNeeded, "not needed".into()),
+            let (state, reason) = match fate {
                 Fate::Excluded(reason) => {
                     until_ms = reason.until_ms;
-                    (VerdictState::Excluded, reason.text.clone())
+                    (VerdictState::Excluded, reason.text)
                 }
                 Fate::Trying => (VerdictState::Failed, "was still being asked".into()),
                 Fate::Failed(message) => (VerdictState::Failed, format!("{}: {message}", times("failed")).into()),
                 Fate::Chosen => (VerdictState::Chosen, times("answered")),
             };
-            Verdict {
-                target: Arc::clone(&target.name),
+            Said {
+                position,
                 state,
                 reason,
                 until_ms,
             }
         };
-        self.snapshot.targets.iter().zip(&self.marks).map(verdict).collect()
+        let marks = std::mem::take(&mut self.marks);
+        Verdicts::new(Arc::clone(&self.snapshot.names), marks.into_iter().map(said).collect())
     }
 }
 

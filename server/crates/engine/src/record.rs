@@ -5,11 +5,15 @@
 //!
 //! Most of its texts are names that thousands of records share, and are kept once.
 
+mod verdicts;
+
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
 use switchyard_core::usage::Usage;
 pub use switchyard_providers::notes::{Fate, Note};
+pub(crate) use verdicts::Said;
+pub use verdicts::{Verdict, VerdictState, Verdicts};
 
 /// How a request ended, seen from the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,7 +95,7 @@ pub struct RequestRecord {
     /// Answered by the built-in `demo` provider.
     pub simulated: bool,
     pub attempts: Vec<AttemptRecord>,
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Verdicts,
     /// What became of the fields of a call that was translated; of the attempt that answered, or was the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -114,26 +118,4 @@ pub struct AttemptRecord {
     /// From this call to its first content.
     pub first_token_us: Option<u64>,
     pub error: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum VerdictState {
-    Chosen,
-    Failed,
-    /// Would have been tried next.
-    NotNeeded,
-    Excluded,
-}
-
-/// What became of one configured target.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    pub target: Arc<str>,
-    pub state: VerdictState,
-    /// A sentence without its full stop.
-    pub reason: Cow<'static, str>,
-    /// Until when the reason holds, milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until_ms: Option<i64>,
 }

@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub(crate) routes: Vec<Route>,
     pub(crate) projects: BTreeMap<String, Project>,
     pub(crate) targets: Vec<Target>,
+    /// Of the targets, for the records.
+    pub(crate) names: Arc<[Arc<str>]>,
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) on_unsupported: OnUnsupported,
@@ -142,6 +144,7 @@ impl Snapshot {
             router,
             routes: config.routes.clone(),
             projects: config.projects.clone(),
+            names: targets.iter().map(|target| Arc::clone(&target.name)).collect(),
             targets,
             aliases: config.aliases.clone(),
             request_timeout: config.request_timeout,

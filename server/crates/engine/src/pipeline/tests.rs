@@ -212,7 +212,8 @@ impl Rig {
 
     /// The last request's verdicts.
     fn verdicts(&self) -> Vec<String> {
-        self.words(&self.last().verdicts)
+        let verdicts: Vec<_> = self.last().verdicts.iter().collect();
+        self.words(&verdicts)
     }
 
     fn words(&self, verdicts: &[Verdict]) -> Vec<String> {

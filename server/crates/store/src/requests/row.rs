@@ -4,7 +4,7 @@ use super::StoredRequest;
 use crate::{error::StoreError, number::unsigned};
 use sqlx::{Row, sqlite::SqliteRow};
 use switchyard_core::usage::Usage;
-use switchyard_engine::record::{AttemptRecord, Note, Outcome, RequestRecord, Verdict};
+use switchyard_engine::record::{AttemptRecord, Note, Outcome, RequestRecord, Verdicts};
 
 /// Columns of [`request`], in its order.
 macro_rules! columns {
@@ -77,7 +77,7 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
             key_name: optional_text(row, 23)?,
             simulated: row.try_get(24)?,
             attempts: Vec::new(),
-            verdicts: Vec::new(),
+            verdicts: Verdicts::default(),
             notes: Vec::new(),
         },
     })
@@ -85,7 +85,7 @@ pub(super) fn request(row: &SqliteRow) -> Result<StoredRequest, StoreError> {
 
 /// What lists do not read of a request.
 pub(super) struct Details {
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) verdicts: Verdicts,
     pub(super) notes: Vec<Note>,
     /// Of a request that has a course.
     pub(super) attempts: Option<Vec<AttemptRecord>>,

@@ -13,7 +13,7 @@ use foldhash::{HashMap, HashSet, fast::RandomState};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::hash::{BuildHasher as _, Hash, Hasher as _};
 use switchyard_core::usage::Usage;
-use switchyard_engine::record::{AttemptRecord, RequestRecord, Verdict};
+use switchyard_engine::record::{AttemptRecord, RequestRecord};
 
 /// Courses that are known at a time: a kB each, or some with dozens of targets. Beyond, they begin to be looked up again.
 const MOST: usize = 4096;
@@ -43,8 +43,9 @@ impl Courses {
         let place = self
             .hasher
             .hash_one((&*record.model, target, record.stream, record.status));
-        let alike = self.known.get(&place).map_or(&[][..], Vec::as_slice);
-        if let Some(course) = alike.iter().find(|course| is_same(&course.record, record)) {
+        let alike = self.known.get_mut(&place).map_or(&mut [][..], Vec::as_mut_slice);
+        if let Some(course) = alike.iter_mut().find(|course| is_same(&course.record, record)) {
+            course.record.verdicts.share_names(&record.verdicts);
             return Ok(Some(course.id));
         }
         let digest = self.digest(record);
@@ -80,10 +81,7 @@ impl Courses {
             .attempts
             .iter()
             .for_each(|attempt| shared_of_attempt(attempt).hash(&mut hasher));
-        record
-            .verdicts
-            .iter()
-            .for_each(|verdict| facts(verdict).hash(&mut hasher));
+        record.verdicts.digest().hash(&mut hasher);
         record
             .notes
             .iter()
@@ -125,15 +123,6 @@ fn shared_of_attempt(attempt: &AttemptRecord) -> impl Hash + Eq + use<'_> {
         &*attempt.outcome,
         attempt.status,
         attempt.error.as_deref(),
-    )
-}
-
-fn facts(verdict: &Verdict) -> impl Hash + Eq + use<'_> {
-    (
-        &*verdict.target,
-        verdict.state as u8,
-        &*verdict.reason,
-        verdict.until_ms,
     )
 }
 

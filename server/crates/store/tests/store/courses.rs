@@ -6,7 +6,7 @@ use std::time::Duration;
 use switchyard_core::usage::Usage;
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Fate, Outcome, RequestRecord, VerdictState},
+    record::{AttemptRecord, Fate, Outcome, RequestRecord, VerdictState, Verdicts},
 };
 use switchyard_store::{KeyFilter, LogFilter, OutcomeFilter, Page, Store, Writer};
 
@@ -49,7 +49,7 @@ fn in_turn(n: i64) -> RequestRecord {
             error_message: Some("too many requests".to_owned()),
             usage: Usage::default(),
             attempts: Vec::new(),
-            verdicts: vec![verdict("openai-1", VerdictState::Excluded, "parked \"for\" a while")],
+            verdicts: Verdicts::from_iter([verdict("openai-1", VerdictState::Excluded, "parked \"for\" a while")]),
             ..plain
         },
         // It failed once, then it went on elsewhere.
@@ -69,10 +69,10 @@ fn in_turn(n: i64) -> RequestRecord {
                 },
                 times(attempt("backup", "success"), 1),
             ],
-            verdicts: vec![
+            verdicts: Verdicts::from_iter([
                 verdict("openai-1", VerdictState::Failed, "connection refused"),
                 verdict("backup", VerdictState::Chosen, "next in order"),
-            ],
+            ]),
             ..plain
         },
         // As the first, but translated.
@@ -90,7 +90,7 @@ fn in_turn(n: i64) -> RequestRecord {
         },
         // All but a verdict is as in the first.
         _ => RequestRecord {
-            verdicts: vec![verdict("openai-1", VerdictState::Chosen, "the only one")],
+            verdicts: Verdicts::from_iter([verdict("openai-1", VerdictState::Chosen, "the only one")]),
             ..plain
         },
     }
@@ -111,7 +111,7 @@ async fn assert_all_there(store: &Store, wanted: &[RequestRecord]) {
     for (listed, wanted) in listed.iter().rev().zip(wanted) {
         let wanted = RequestRecord {
             attempts: Vec::new(),
-            verdicts: Vec::new(),
+            verdicts: Verdicts::default(),
             notes: Vec::new(),
             ..wanted.clone()
         };
@@ -175,7 +175,7 @@ async fn what_is_like_no_other_makes_no_course() {
                 ..record(n)
             },
             _ => RequestRecord {
-                verdicts: vec![verdict("openai-1", VerdictState::Chosen, &format!("in place {n}"))],
+                verdicts: Verdicts::from_iter([verdict("openai-1", VerdictState::Chosen, &format!("in place {n}"))]),
                 ..record(n)
             },
         })

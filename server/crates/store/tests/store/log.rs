@@ -2,7 +2,7 @@ use crate::support::{Place, T0, attempt, note, record, verdict};
 use switchyard_core::usage::Usage;
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Fate, Outcome, RequestRecord, Verdict, VerdictState},
+    record::{AttemptRecord, Fate, Outcome, RequestRecord, Verdict, VerdictState, Verdicts},
 };
 use switchyard_store::{LatencySample, LogFilter, MinuteRow, Page, StoredRequest, Writer};
 
@@ -38,7 +38,7 @@ fn full() -> RequestRecord {
             },
             attempt("a", "cut"),
         ],
-        verdicts: vec![
+        verdicts: Verdicts::from_iter([
             verdict("b", VerdictState::Failed, "connection refused"),
             verdict("a", VerdictState::Chosen, "next in order"),
             Verdict {
@@ -46,7 +46,7 @@ fn full() -> RequestRecord {
                 ..verdict("c", VerdictState::Excluded, "parked")
             },
             verdict("d", VerdictState::NotNeeded, "third in order"),
-        ],
+        ]),
         notes: vec![
             note(Fate::Approximated, "stop[4]", "only four are taken there; \"quoted\""),
             note(Fate::Kept, "top_p", ""),
@@ -66,7 +66,7 @@ fn sparse() -> RequestRecord {
         key_id: None,
         key_name: None,
         attempts: Vec::new(),
-        verdicts: Vec::new(),
+        verdicts: Verdicts::default(),
         ..record(2)
     }
 }
@@ -91,7 +91,7 @@ async fn a_record_comes_back_as_it_went_in() {
     assert_eq!(listed.record, sparse());
     let wanted = RequestRecord {
         attempts: Vec::new(),
-        verdicts: Vec::new(),
+        verdicts: Verdicts::default(),
         notes: Vec::new(),
         ..full()
     };

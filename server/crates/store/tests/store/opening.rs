@@ -88,7 +88,7 @@ async fn an_older_database_is_brought_up_to_date_with_what_it_holds() {
     assert_eq!((key.usage_count, key.project, key.route), (42, None, None));
     for (id, reason) in [("0", 1), ("1", 5000)] {
         let found = store.log(id).await.unwrap().unwrap().record;
-        assert_eq!(found.verdicts[0].reason.len(), reason);
+        assert_eq!(found.verdicts.iter().next().unwrap().reason.len(), reason);
         assert_eq!((&*found.route, found.variant), ("", None));
     }
     assert_eq!(store.log("1").await.unwrap().unwrap().record.attempts.len(), 1);

@@ -8,7 +8,7 @@ use switchyard_core::{
 };
 use switchyard_engine::{
     ports::Records,
-    record::{AttemptRecord, Fate, Note, Outcome, RequestRecord, Verdict, VerdictState},
+    record::{AttemptRecord, Fate, Note, Outcome, RequestRecord, Verdict, VerdictState, Verdicts},
 };
 use switchyard_store::{KeyRow, NewKeyRow, Store, Writer, WriterConfig};
 
@@ -118,7 +118,7 @@ pub(crate) fn record(n: i64) -> RequestRecord {
         key_name: Some("first".into()),
         simulated: false,
         attempts: vec![attempt("openai-1", "success")],
-        verdicts: vec![verdict("openai-1", VerdictState::Chosen, "first in order")],
+        verdicts: Verdicts::from_iter([verdict("openai-1", VerdictState::Chosen, "first in order")]),
         notes: Vec::new(),
     }
 }

@@ -232,14 +232,15 @@ async fn its_order_is_the_one_in_which_targets_are_asked() {
                 (&*record.route, record.variant.as_deref()),
                 "{place}"
             );
-            for verdicts in [&explained.verdicts, &record.verdicts] {
+            let recorded: Vec<_> = record.verdicts.iter().collect();
+            for verdicts in [&explained.verdicts, &recorded] {
                 let named: Vec<&str> = verdicts.iter().map(|verdict| &*verdict.target).collect();
                 let targets = rig.engine.targets().targets;
                 let configured: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
                 assert_eq!(named, configured, "one verdict per configured target\n{place}");
                 assert!(verdicts.iter().all(|verdict| !verdict.reason.is_empty()), "{place}");
             }
-            for verdict in &record.verdicts {
+            for verdict in &recorded {
                 let was_tried = tried.iter().any(|(target, _)| **target == *verdict.target);
                 let state = if was_tried {
                     VerdictState::Failed
