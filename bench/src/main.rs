@@ -10,6 +10,7 @@
 
 mod client;
 mod hold;
+mod keys;
 mod load;
 mod mock;
 mod process;
@@ -32,6 +33,8 @@ enum Command {
     Load(load::Options),
     /// Open streams, keep them open without a word on them, and print what they cost
     Hold(hold::Options),
+    /// Write virtual keys into a database on which no gateway runs yet
+    Keys(keys::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -49,6 +52,7 @@ fn main() -> anyhow::Result<()> {
             println!("{}", local.block_on(&runtime, hold::run(options))?);
             Ok(())
         }
+        Command::Keys(options) => local.block_on(&runtime, keys::add(&options)),
     }
 }
 

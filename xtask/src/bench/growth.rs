@@ -9,7 +9,7 @@ use super::{
 };
 use anyhow::Result;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, fs, path::Path};
 
 /// What can grow, as `--only` knows it.
 pub(super) const NAMES: [&str; 5] = ["targets", "keys", "routes", "prompts", "open-streams"];
@@ -73,6 +73,9 @@ pub(super) fn measure(programs: &Programs, timing: &Timing, wanted: impl Fn(&str
     Ok(grown)
 }
 
+/// Keys of a large installation.
+const MANY: usize = 1_000_000;
+
 const LOAD_HEAD: [&str; 4] = ["", "CPU µs a request", "requests a second", "MB idle"];
 
 impl Growth<'_> {
@@ -91,12 +94,18 @@ impl Growth<'_> {
     }
 
     fn keys(&self) -> Result<Grown> {
-        let mut grown = Grown::new("keys", "More keys, each used in turn", &LOAD_HEAD);
-        for count in [10, 10_000] {
+        let mut grown = Grown::new("keys", "More keys, used in turn", &LOAD_HEAD);
+        for (name, count, used) in [
+            ("10", 10, 10),
+            ("10,000", 10_000, 10_000),
+            ("1,000,000, of which 10,000 are used", MANY, 10_000),
+            ("1,000,000, none used twice", MANY, MANY),
+        ] {
             let mock = self.programs.mock()?;
-            let gateway = self.programs.gateway(&config(&mock, "single", 1))?;
-            let rounds = self.load(&gateway, count, &[])?;
-            self.row(&mut grown, whole(count), &rounds);
+            let config = config(&mock, "single", 1);
+            let (gateway, secrets) = self.programs.gateway_with_keys(&config, count, used)?;
+            let rounds = self.load_with(&gateway, &secrets, used == MANY)?;
+            self.row(&mut grown, name.to_owned(), &rounds);
         }
         Ok(grown)
     }
@@ -214,25 +223,46 @@ impl Growth<'_> {
         Ok(grown)
     }
 
-    /// 64 clients and a prompt of 200 bytes, unless told otherwise.
-    fn load(&self, server: &Server, keys: usize, more: &[String]) -> Result<Vec<Figures>> {
+    fn timed(&self, more: &[String]) -> Vec<String> {
         let timing = self.timing;
-        let mut args: Vec<String> = Vec::new();
-        for (name, value) in [
+        let times = [
             ("seconds", timing.seconds),
             ("warmup", timing.warmup),
             ("settle", timing.settle),
-        ] {
-            args.extend([format!("--{name}"), value.to_string()]);
-        }
+        ];
+        let times = times
+            .into_iter()
+            .flat_map(|(name, value)| [format!("--{name}"), value.to_string()]);
+        times.chain(more.iter().cloned()).collect()
+    }
+
+    /// 64 clients and a prompt of 200 bytes, unless told otherwise.
+    fn load(&self, server: &Server, keys: usize, more: &[String]) -> Result<Vec<Figures>> {
+        let mut args = self.timed(more);
         if keys > 0 {
             let file = self.programs.keys(server, keys)?;
             args.extend(["--keys".to_owned(), file.display().to_string()]);
         }
-        args.extend_from_slice(more);
-        (0..timing.rounds)
+        (0..self.timing.rounds)
             .map(|_| self.programs.ask("load", server, &args))
             .collect()
+    }
+
+    /// With these secrets: with all of them in every round, or `anew` in every round with its part of them.
+    fn load_with(&self, server: &Server, secrets: &Path, anew: bool) -> Result<Vec<Figures>> {
+        if !anew {
+            return self.load(server, 0, &["--keys".to_owned(), secrets.display().to_string()]);
+        }
+        let all = fs::read_to_string(secrets)?;
+        let lines: Vec<&str> = all.lines().collect();
+        let parts = lines.chunks(lines.len().div_ceil(self.timing.rounds.max(1)));
+        let mut rounds = Vec::new();
+        for part in parts {
+            fs::write(secrets, part.join("\n"))?;
+            let args = ["--keys".to_owned(), secrets.display().to_string()];
+            rounds.push(self.programs.ask("load", server, &self.timed(&args))?);
+        }
+        Ok(rounds)
     }
 
     fn row(&self, grown: &mut Grown, name: String, rounds: &[Figures]) {

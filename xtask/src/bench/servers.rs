@@ -1,7 +1,7 @@
 //! The programs: how they are started, asked, and ended.
 
 use super::{figures::Figures, http};
-use crate::project::Project;
+use crate::{process, project::Project};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::{
@@ -176,6 +176,21 @@ impl Programs {
     /// A gateway with this configuration and an empty database.
     pub(crate) fn gateway(&self, config: &str) -> Result<Server> {
         let folder = self.empty_folder("gateway")?;
+        self.gateway_in(&folder, config)
+    }
+
+    /// One with so many virtual keys in its database, and a file with the secrets of `used` of them, one a line.
+    pub(super) fn gateway_with_keys(&self, config: &str, count: usize, used: usize) -> Result<(Server, PathBuf)> {
+        let folder = self.empty_folder("gateway")?;
+        let (database, secrets) = (folder.join("data/switchyard.db"), self.folder.join("keys"));
+        let mut add = Command::new(&self.bench);
+        add.args(["keys", "--count", &count.to_string(), "--used", &used.to_string()]);
+        add.arg("--database").arg(&database).arg("--file").arg(&secrets);
+        process::run(&mut add).context("the keys cannot be written")?;
+        Ok((self.gateway_in(&folder, config)?, secrets))
+    }
+
+    fn gateway_in(&self, folder: &Path, config: &str) -> Result<Server> {
         let (port, file) = (free_port()?, folder.join("gateway.yaml"));
         fs::write(&file, config)?;
         let mut command = with_many_files(&self.gateway);

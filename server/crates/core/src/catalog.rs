@@ -164,25 +164,37 @@ pub fn lookup(provider: &str, model: &str) -> Option<&'static ModelFacts> {
 
 /// What the catalogue has of one provider: found once, and asked for every request.
 #[derive(Clone, Copy)]
-pub struct Vendor(&'static [Entry]);
+pub struct Vendor {
+    entries: &'static [Entry],
+    narrowest: u64,
+}
 
 impl Vendor {
     /// One that the catalogue does not know has no models.
     #[must_use]
     pub fn named(provider: &str) -> Self {
-        Self(entries_of(provider))
+        let entries = entries_of(provider);
+        let windows = entries.iter().filter_map(|entry| entry.facts.context_window);
+        let narrowest = windows.min().unwrap_or(u64::MAX);
+        Self { entries, narrowest }
     }
 
     #[must_use]
-    pub fn is_known(self) -> bool {
-        !self.0.is_empty()
+    pub const fn is_known(self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// The smallest context window that any of its models is known to have: what fits there fits everywhere.
+    #[must_use]
+    pub const fn narrowest_window(self) -> u64 {
+        self.narrowest
     }
 
     /// The facts about `model`, the id that is sent upstream.
     #[must_use]
     pub fn facts(self, model: &str) -> Option<&'static ModelFacts> {
-        let found = self.0.binary_search_by(|entry| entry.model.cmp(model));
-        found.ok().and_then(|at| self.0.get(at)).map(|entry| &entry.facts)
+        let found = self.entries.binary_search_by(|entry| entry.model.cmp(model));
+        found.ok().and_then(|at| self.entries.get(at)).map(|entry| &entry.facts)
     }
 }
 

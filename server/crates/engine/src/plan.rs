@@ -328,8 +328,12 @@ fn go_on(legs: &mut [Leg], snapshot: &Snapshot, thread: Option<&Thread>) {
 
 /// Whether the prompt is surely too long for the model's window.
 fn too_small(target: &Target, leg: &Leg, moment: &Moment<'_>) -> Option<String> {
-    let window = target.facts(&leg.model)?.context_window?;
     let at_most = u64::try_from(moment.call.prompt_bytes).ok()? / 4;
+    // Of many targets this is asked for every call: most prompts fit everywhere.
+    if at_most / SURELY <= target.narrowest_window() {
+        return None;
+    }
+    let window = target.facts(&leg.model)?.context_window?;
     if at_most / SURELY <= window {
         return None;
     }

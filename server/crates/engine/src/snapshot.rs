@@ -313,6 +313,11 @@ impl Target {
         }
     }
 
+    /// The smallest window of the vendor's models, as far as they are known.
+    pub(crate) const fn narrowest_window(&self) -> u64 {
+        self.vendor.narrowest_window()
+    }
+
     /// What the catalogue knows of an upstream model.
     pub(crate) fn facts(&self, upstream: &str) -> Option<&'static catalog::ModelFacts> {
         self.vendor.facts(upstream)
