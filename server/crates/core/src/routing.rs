@@ -156,17 +156,26 @@ pub trait Pool {
     /// Places that can serve, likely ones first. Where one lists the model, those that are known for others come last: an
     /// upstream that does not know a model ends the walk. Where nobody lists it, all stand as they are written.
     fn classes(&self) -> [Vec<usize>; 2] {
-        let served: Vec<(usize, Serves)> = (0..self.len())
-            .map(|place| (place, self.serves(place)))
-            .filter(|(_, serves)| *serves != Serves::No)
-            .collect();
-        let somebody_lists = served.iter().any(|(_, serves)| *serves == Serves::Listed);
-        let last = |serves: Serves| somebody_lists && serves == Serves::Anything;
-        let of = |is_last: bool| {
-            let class = served.iter().filter(|(_, serves)| last(*serves) == is_last);
-            class.map(|(place, _)| *place).collect()
-        };
-        [of(false), of(true)]
+        let mut served = Vec::with_capacity(self.len());
+        let mut known_for_others = Vec::new();
+        let mut somebody_lists = false;
+        for place in 0..self.len() {
+            let serves = self.serves(place);
+            match serves {
+                Serves::No => continue,
+                Serves::Anything => known_for_others.push(place),
+                Serves::Open => {}
+                Serves::Listed => somebody_lists = true,
+            }
+            served.push(place);
+        }
+        if !somebody_lists || known_for_others.is_empty() {
+            return [served, Vec::new()];
+        }
+        // Both ascend.
+        let mut last = known_for_others.iter().peekable();
+        served.retain(|place| last.next_if_eq(&place).is_none());
+        [served, known_for_others]
     }
 
     /// Can serve, known or not.
@@ -183,6 +192,13 @@ pub struct Ranking {
     pub unpriced: Vec<usize>,
     /// The variant that was drawn.
     pub variant: Option<String>,
+}
+
+impl From<[Vec<usize>; 2]> for Ranking {
+    fn from([mut first, mut last]: [Vec<usize>; 2]) -> Self {
+        first.append(&mut last);
+        first.into()
+    }
 }
 
 impl From<Vec<usize>> for Ranking {

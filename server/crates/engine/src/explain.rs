@@ -1,8 +1,9 @@
 //! The dry run's answer: a plan, told as if its first target would answer.
 
-use crate::plan::Plan;
+use crate::plan::{Plan, Reason};
 use crate::record::{Verdict, VerdictState};
 use crate::snapshot::Snapshot;
+use std::collections::HashMap;
 use switchyard_core::error::Error;
 
 /// What a call would do now.
@@ -27,13 +28,15 @@ pub struct Explanation {
 pub(crate) fn explain(snapshot: &Snapshot, plan: Plan) -> Explanation {
     // The call itself would knock at the closed doors too, as they may open while it goes from one to the next.
     let legs = plan.legs.get(..plan.willing).unwrap_or_default();
+    let places: HashMap<usize, usize> = legs
+        .iter()
+        .enumerate()
+        .map(|(place, leg)| (leg.target.0, place))
+        .collect();
+    let left_out: HashMap<usize, &Reason> = plan.left_out.iter().map(|(target, why)| (target.0, why)).collect();
     let verdict = |(i, target): (usize, &crate::snapshot::Target)| {
-        let place = legs.iter().position(|leg| leg.target.0 == i);
-        let out = plan
-            .left_out
-            .iter()
-            .find(|(left_out, _)| left_out.0 == i)
-            .map(|(_, why)| why);
+        let place = places.get(&i);
+        let out = left_out.get(&i);
         let (state, reason) = match (place, out) {
             (Some(0), None) => (VerdictState::Chosen, "would be asked first".into()),
             (Some(0), Some(why)) => (
@@ -49,7 +52,10 @@ pub(crate) fn explain(snapshot: &Snapshot, plan: Plan) -> Explanation {
                 format!("would be asked as number {}, although {}", place + 1, why.text).into(),
             ),
             (None, Some(why)) => (VerdictState::Excluded, why.text.clone()),
-            (None, None) => (VerdictState::Excluded, "is not in the order".into()),
+            (None, None) => {
+                let reason = plan.not_named.reason(i).cloned();
+                (VerdictState::Excluded, reason.unwrap_or("is not in the order".into()))
+            }
         };
         Verdict {
             target: target.name.clone(),

@@ -8,7 +8,7 @@ use crate::live::{Failed, Pass, now};
 use crate::pipeline::Open;
 use crate::plan::{Plan, Reason};
 use crate::ports::Records;
-use crate::record::{AttemptRecord, Outcome, RequestRecord, Said, VerdictState, Verdicts};
+use crate::record::{AttemptRecord, LeftOut, Outcome, RequestRecord, Said, VerdictState, Verdicts};
 use crate::request::{Attribution, Request};
 use crate::snapshot::{Snapshot, Target};
 use bytes::Bytes;
@@ -38,8 +38,9 @@ pub(crate) struct Ledger {
     snapshot: Arc<Snapshot>,
     arrived: Instant,
     shared: Arc<Shared>,
-    /// What became of targets so far, by their position. Those that are missing wait in the order.
+    /// What became of targets so far, by their position. Those that are missing wait in the order, or are not in it.
     marks: BTreeMap<usize, Mark>,
+    not_named: LeftOut,
     waited: Duration,
     /// The head of a stream has gone out.
     streaming: bool,
@@ -119,6 +120,7 @@ impl Ledger {
             arrived: request.arrived,
             shared,
             marks: BTreeMap::new(),
+            not_named: LeftOut::default(),
             waited,
             streaming: false,
             head_status: 200,
@@ -151,11 +153,12 @@ impl Ledger {
     }
 
     /// The order is known, and why the others are not in it.
-    pub(crate) fn planned(&mut self, plan: &Plan) {
+    pub(crate) fn planned(&mut self, plan: &mut Plan) {
         self.record.route.clone_from(&plan.route);
         self.record.variant.clone_from(&plan.variant);
-        for (target, reason) in &plan.left_out {
-            self.exclude(*target, reason.clone());
+        self.not_named = std::mem::take(&mut plan.not_named);
+        for (target, reason) in plan.left_out.drain(..) {
+            self.exclude(target, reason);
         }
     }
 
@@ -458,7 +461,9 @@ impl Ledger {
             }
         };
         let marks = std::mem::take(&mut self.marks);
-        Verdicts::new(Arc::clone(&self.snapshot.names), marks.into_iter().map(said).collect())
+        let said = marks.into_iter().map(said).collect();
+        let not_named = std::mem::take(&mut self.not_named);
+        Verdicts::new(Arc::clone(&self.snapshot.names), said, not_named)
     }
 }
 

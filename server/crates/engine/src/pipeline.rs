@@ -207,8 +207,8 @@ impl Engine {
     ) -> Result<(Option<Arc<Shared>>, Attempts), Box<Failure>> {
         let (call, plan, other) = prepared.map_err(|error| Box::new(fail(&mut ledger, error)))?;
         ledger.call_read(&call);
-        let plan = plan.map_err(|error| Box::new(fail(&mut ledger, error)))?;
-        ledger.planned(&plan);
+        let mut plan = plan.map_err(|error| Box::new(fail(&mut ledger, error)))?;
+        ledger.planned(&mut plan);
         let since = request.thread.as_ref().and_then(|thread| thread.since);
         let deadline = snapshot.deadline(since.unwrap_or_else(Instant::now));
         let shared = call.stream.then(|| ledger.shared());

@@ -8,6 +8,7 @@ mod words;
 
 use crate::live::{Hindered, now, wall_ms};
 use crate::ports::Clock;
+use crate::record;
 use crate::request::Caller;
 use crate::snapshot::{Snapshot, Target};
 use crate::thread::{NativeOnly, Thread};
@@ -51,6 +52,9 @@ pub(crate) struct Plan {
     pub(crate) legs: Vec<Leg>,
     /// How many of them, from the first, would let a call in as things stand.
     pub(crate) willing: usize,
+    /// Those that routing does not name.
+    pub(crate) not_named: record::LeftOut,
+    /// Those that it names and that cannot be asked, in its order.
     pub(crate) left_out: Vec<(TargetId, Reason)>,
     /// Why the call cannot be answered, as far as that is known before it is tried.
     pub(crate) error: Option<Error>,
@@ -152,6 +156,7 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         variant: order.variant,
         legs: Vec::new(),
         willing: 0,
+        not_named: record::LeftOut::default(),
         left_out: Vec::new(),
         error: None,
         // Without a bound on the answer nobody can tell how long it gets: what it used is settled afterwards.
@@ -160,17 +165,14 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         start: route,
         model,
     };
-    for (target, why) in &order.left_out {
-        let text = plan.words(snapshot, route, *why, asked.caller);
-        plan.left_out.push((*target, text.into()));
-    }
+    plan.not_named = not_named(&order.why_not, |why| plan.words(snapshot, route, why, asked.caller));
     if let Some(free) = unrestricted {
-        let left_out = if free.legs.is_empty() {
-            &free.left_out
+        let why_not = if free.legs.is_empty() {
+            &free.why_not
         } else {
-            &order.left_out
+            &order.why_not
         };
-        plan.error = Some(plan.nobody(snapshot, left_out, asked.caller));
+        plan.error = Some(plan.nobody(snapshot, why_not, asked.caller));
         return Ok(plan);
     }
     let moment = Moment {
@@ -187,6 +189,23 @@ pub(crate) fn plan(snapshot: &Snapshot, asked: &Asked<'_>, clock: &dyn Clock) ->
         go_on(willing, snapshot, asked.thread);
     }
     Ok(plan)
+}
+
+/// The same reason is said of many targets, and is put into `words` once.
+fn not_named(why_not: &[Option<LeftOut>], words: impl Fn(LeftOut) -> String) -> record::LeftOut {
+    let mut kinds: Vec<LeftOut> = Vec::new();
+    let mut place = |why: LeftOut| {
+        let place = kinds.iter().position(|kind| *kind == why).unwrap_or_else(|| {
+            kinds.push(why);
+            kinds.len() - 1
+        });
+        u8::try_from(place).ok()
+    };
+    let places: Vec<Option<u8>> = why_not.iter().map(|why| place((*why)?)).collect();
+    record::LeftOut::new(
+        places.into_iter(),
+        kinds.into_iter().map(words).map(Cow::Owned).collect(),
+    )
 }
 
 /// What legs are looked at with.
@@ -207,13 +226,13 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
         snapshot, clock, now, ..
     } = *moment;
     let mut resting: Vec<(Leg, Hindered, Option<Instant>)> = Vec::new();
-    let mut reasons: Vec<String> = Vec::new();
     let mut out_of_quota: Vec<Option<Instant>> = Vec::new();
     let mut too_small_for_all = true;
     let mut foreign = false;
-    for leg in legs {
+    plan.legs = legs;
+    plan.legs.retain(|leg| {
         let Some(target) = snapshot.targets.get(leg.target.0) else {
-            continue;
+            return false;
         };
         let fixed = match &target.link {
             Err(reason) => {
@@ -229,38 +248,40 @@ fn sift(plan: &mut Plan, legs: Vec<Leg>, moment: &Moment<'_>) {
                     (too_small_for_all, foreign) = (false, true);
                     Some(only.why.clone().into_owned())
                 }
-                None => too_small(target, &leg, moment),
+                None => too_small(target, leg, moment),
             },
         };
         if let Some(text) = fixed {
-            reasons.push(format!("{}: {text}", target.name));
             plan.left_out.push((leg.target, text.into()));
-            continue;
+            return false;
         }
         too_small_for_all = false;
         let Some(hindrance) = target.live.hindrance(plan.tokens, now) else {
-            plan.legs.push(leg);
-            continue;
+            return true;
         };
         let until_ms = hindrance.until.map(|at| wall_ms(at, now, clock));
-        reasons.push(format!("{}: {}", target.name, hindrance.reason));
         let text = hindrance.reason.into();
         plan.left_out.push((leg.target, Reason { text, until_ms }));
         if hindrance.kind == Hindered::Quota {
             out_of_quota.push(hindrance.until);
         } else {
-            resting.push((leg, hindrance.kind, hindrance.until));
+            resting.push((leg.clone(), hindrance.kind, hindrance.until));
         }
-    }
+        false
+    });
     plan.willing = plan.legs.len();
     if plan.willing > 0 {
         return;
     }
     let wait = |until: Option<Instant>| until.map(|until| until.saturating_duration_since(now));
+    let reason = |(TargetId(i), reason): &(TargetId, Reason)| {
+        let target = snapshot.targets.get(*i)?;
+        Some(format!("{}: {}", target.name, reason.text))
+    };
     let message = format!(
         "no target for model {} can be called now ({})",
         plan.model,
-        reasons.join("; ")
+        plan.left_out.iter().filter_map(reason).collect::<Vec<_>>().join("; ")
     );
     if resting.is_empty() {
         // What comes back by itself is worth waiting for, whatever the others lack.

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use switchyard_core::usage::Usage;
 pub use switchyard_providers::notes::{Fate, Note};
-pub(crate) use verdicts::Said;
+pub(crate) use verdicts::{LeftOut, Said};
 pub use verdicts::{Verdict, VerdictState, Verdicts};
 
 /// How a request ended, seen from the caller.

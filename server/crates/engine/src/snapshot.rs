@@ -71,6 +71,8 @@ pub(crate) struct Link {
     pub(crate) transport: Arc<dyn Transport>,
     /// At least one; one without a key where none is needed.
     pub(crate) accesses: Vec<Access>,
+    /// By surface: of the accesses, the one that takes it least.
+    takes: [Takes; Surface::ALL.len()],
     /// Credentials that are named and not there, each with the reason.
     pub(crate) missing: Vec<(String, String)>,
     /// Taken out of every message that leaves.
@@ -343,18 +345,34 @@ impl Target {
 }
 
 impl Link {
-    /// Whether calls of a surface can reach it at all. All of a provider's credentials speak the same wire.
     /// Whether it speaks the surface's dialect itself.
-    pub(crate) fn speaks(&self, surface: Surface) -> bool {
-        self.accesses
-            .iter()
-            .all(|access| access.wire.takes(surface) == Takes::Native)
+    pub(crate) const fn speaks(&self, surface: Surface) -> bool {
+        matches!(self.how(surface), Takes::Native)
     }
 
-    pub(crate) fn takes(&self, surface: Surface) -> bool {
-        self.accesses
-            .iter()
-            .all(|access| access.wire.takes(surface) != Takes::Not)
+    /// Whether calls of a surface can reach it at all.
+    pub(crate) const fn takes(&self, surface: Surface) -> bool {
+        !matches!(self.how(surface), Takes::Not)
+    }
+
+    const fn how(&self, surface: Surface) -> Takes {
+        self.takes[surface as usize]
+    }
+
+    fn new(
+        transport: Arc<dyn Transport>,
+        accesses: Vec<Access>,
+        missing: Vec<(String, String)>,
+        secrets: Vec<Secret>,
+    ) -> Self {
+        let worst = |surface| accesses.iter().map(|access| access.wire.takes(surface)).max();
+        Self {
+            transport,
+            takes: Surface::ALL.map(|surface| worst(surface).unwrap_or(Takes::Not)),
+            accesses,
+            missing,
+            secrets,
+        }
     }
 
     fn build(provider: &Provider, parts: &Parts<'_>) -> Result<Result<Self, String>, BuildError> {
@@ -363,12 +381,8 @@ impl Link {
             Err(reason) => return Ok(Err(reason)),
         };
         if provider.kind == ProviderKind::Demo {
-            return Ok(Ok(Self {
-                transport: parts.demo.clone(),
-                accesses: vec![Access::open(site.speak(&Key::None)?)],
-                missing: Vec::new(),
-                secrets: Vec::new(),
-            }));
+            let accesses = vec![Access::open(site.speak(&Key::None)?)];
+            return Ok(Ok(Self::new(parts.demo.clone(), accesses, Vec::new(), Vec::new())));
         }
         let (mut accesses, mut absent, mut secrets) = (Vec::new(), Vec::new(), Vec::new());
         for credential in &provider.credentials {
@@ -403,12 +417,7 @@ impl Link {
             absent = Vec::new();
         }
         secrets.extend(site.headers.iter().map(|(_, value)| Secret::new(value.clone())));
-        Ok(Ok(Self {
-            transport: Arc::clone(&parts.transport),
-            accesses,
-            missing: absent,
-            secrets,
-        }))
+        Ok(Ok(Self::new(Arc::clone(&parts.transport), accesses, absent, secrets)))
     }
 }
 

@@ -48,8 +48,8 @@ pub mod responses {
     pub use crate::openai::responses::{Item, items, merge, references, resolve, response_id, response_of_item};
 }
 
-/// How calls of a surface reach an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How calls of a surface reach an upstream, the straightest way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Takes {
     /// As they are: it speaks the caller's dialect.
     Native,

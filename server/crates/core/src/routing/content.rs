@@ -38,7 +38,7 @@ impl Strategy for ContentBased {
     fn rank(&self, facts: &Facts<'_>, pool: &dyn Pool, _: &mut dyn RngCore) -> Ranking {
         match self.named(facts, pool) {
             Some(named) => super::able(named, pool),
-            None => pool.classes().concat().into(),
+            None => pool.classes().into(),
         }
     }
 

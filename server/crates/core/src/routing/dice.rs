@@ -27,13 +27,20 @@ pub(super) fn draw(weights: &[f64], at: f64) -> Option<usize> {
 }
 
 /// All of `items` in an order drawn by weight; those of weight 0 come last, as written.
-pub(super) fn shuffle(mut items: Vec<usize>, weight: impl Fn(usize) -> f64, rng: &mut dyn RngCore) -> Vec<usize> {
-    let mut drawn = Vec::with_capacity(items.len());
-    while !items.is_empty() {
-        let weights: Vec<f64> = items.iter().map(|item| weight(*item)).collect();
-        let Some(i) = draw(&weights, roll(rng)) else { break };
-        drawn.push(items.remove(i));
-    }
-    drawn.append(&mut items);
-    drawn
+///
+/// Each draws how long it waits, the likelier short the greater its weight: who comes first is then as likely as a draw by
+/// weight among all, who comes second as one among the others, and so on (exponential waiting times).
+pub(super) fn shuffle(items: Vec<usize>, weight: impl Fn(usize) -> f64, rng: &mut dyn RngCore) -> Vec<usize> {
+    let wait = |item| {
+        let weight = weight(item);
+        let drawn = if weight > 0.0 {
+            -(1.0 - roll(rng)).ln() / weight
+        } else {
+            f64::INFINITY
+        };
+        (drawn, item)
+    };
+    let mut waits: Vec<(f64, usize)> = items.into_iter().map(wait).collect();
+    waits.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    waits.into_iter().map(|(_, item)| item).collect()
 }

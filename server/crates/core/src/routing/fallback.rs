@@ -7,6 +7,6 @@ pub(super) struct Fallback;
 
 impl Strategy for Fallback {
     fn rank(&self, _: &Facts<'_>, pool: &dyn Pool, _: &mut dyn RngCore) -> Ranking {
-        pool.classes().concat().into()
+        pool.classes().into()
     }
 }

@@ -34,7 +34,6 @@ impl Strategy for HealthWeighted {
             scored.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
             scored.into_iter().map(|(.., place)| place).collect::<Vec<_>>()
         };
-        let [listed, anything] = pool.classes();
-        [by_score(listed), by_score(anything)].concat().into()
+        pool.classes().map(by_score).into()
     }
 }

@@ -31,7 +31,6 @@ impl Strategy for LeastLatency {
             }
             order
         };
-        let [listed, anything] = pool.classes();
-        [by_speed(listed), by_speed(anything)].concat().into()
+        pool.classes().map(&mut by_speed).into()
     }
 }

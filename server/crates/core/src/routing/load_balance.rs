@@ -18,7 +18,6 @@ impl Strategy for LoadBalance {
             class.rotate_left(start.unwrap_or(0));
             class
         };
-        let [listed, anything] = pool.classes();
-        [rotate(listed), rotate(anything)].concat().into()
+        pool.classes().map(&mut rotate).into()
     }
 }

@@ -47,14 +47,23 @@ pub struct Leg {
     pub model: Arc<str>,
 }
 
-/// Preferred first, none twice. Every other target has its reason in `left_out`.
+/// Preferred first, none twice. Every other target has its reason in `why_not`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// Empty: nothing that this request may use serves the model.
     pub legs: Vec<Leg>,
-    pub left_out: Vec<(TargetId, LeftOut)>,
+    /// By target; `None` for those in the order.
+    pub why_not: Vec<Option<LeftOut>>,
     /// Label of the variant that was drawn; of nested draws, the one nearest to the first target.
     pub variant: Option<String>,
+}
+
+impl Order {
+    /// The targets that are not in the order.
+    pub fn left_out(&self) -> impl Iterator<Item = (TargetId, LeftOut)> {
+        let reasons = self.why_not.iter().enumerate();
+        reasons.filter_map(|(target, why)| Some((TargetId(target), (*why)?)))
+    }
 }
 
 /// Whether a model's name is that of a route.
@@ -108,13 +117,12 @@ impl Router {
         let Walk {
             mut order,
             ordered,
-            why,
+            mut why,
         } = walk;
-        let targets = ordered.into_iter().zip(why).enumerate();
-        order.left_out = targets
-            .filter(|(_, (ordered, _))| !ordered)
-            .map(|(target, (_, why))| (TargetId(target), why.unwrap_or(LeftOut::NotInRoute)))
-            .collect();
+        for (why, ordered) in why.iter_mut().zip(ordered) {
+            *why = (!ordered).then_some(why.unwrap_or(LeftOut::NotInRoute));
+        }
+        order.why_not = why;
         order
     }
 
@@ -153,6 +161,7 @@ impl Router {
                 To::Route(_) | To::Target(_) => self.leave_out(&view, index, LeftOut::NotNamed, walk),
             }
         }
+        walk.order.legs.reserve(places.len());
         for index in places {
             let Some(place) = route.places.get(index) else { continue };
             match place.to {

@@ -141,7 +141,7 @@ impl Bench {
             };
             format!("{route}{}{model}", self.name(leg.target))
         };
-        let left_out = |(target, why): &(TargetId, LeftOut)| {
+        let left_out = |(target, why): (TargetId, LeftOut)| {
             let why = match why {
                 LeftOut::Model => "model",
                 LeftOut::NoModel => "no model",
@@ -151,10 +151,10 @@ impl Bench {
                 LeftOut::Header => "header",
                 LeftOut::Project => "project",
             };
-            format!("-{}({why})", self.name(*target))
+            format!("-{}({why})", self.name(target))
         };
         let mut words: Vec<String> = order.legs.iter().map(leg).collect();
-        words.extend(order.left_out.iter().map(left_out));
+        words.extend(order.left_out().map(left_out));
         words.extend(order.variant.as_ref().map(|label| format!("[{label}]")));
         words.join(" ")
     }

@@ -5,7 +5,7 @@ use crate::request::Caller;
 use crate::snapshot::Snapshot;
 use switchyard_core::config::Mode;
 use switchyard_core::error::{Error, Kind};
-use switchyard_core::routing::{LeftOut, RouteId, TargetId};
+use switchyard_core::routing::{LeftOut, RouteId};
 
 impl Plan {
     pub(super) fn words(&self, snapshot: &Snapshot, route: RouteId, why: LeftOut, caller: &Caller) -> String {
@@ -32,8 +32,8 @@ impl Plan {
     }
 
     /// Why routing names nobody.
-    pub(super) fn nobody(&self, snapshot: &Snapshot, left_out: &[(TargetId, LeftOut)], caller: &Caller) -> Error {
-        let any = |what: LeftOut| left_out.iter().any(|(_, why)| *why == what);
+    pub(super) fn nobody(&self, snapshot: &Snapshot, why_not: &[Option<LeftOut>], caller: &Caller) -> Error {
+        let any = |what: LeftOut| why_not.contains(&Some(what));
         if any(LeftOut::Header) {
             let message = format!("X-Gateway-Only leaves no target that serves the model {}", self.model);
             return Error::new(Kind::InvalidRequest, message).with_param("X-Gateway-Only");
