@@ -87,7 +87,7 @@ impl From<String> for Reason {
 ///
 /// # Errors
 /// When what it says makes no sense.
-pub(crate) fn may_ask(snapshot: &Snapshot, headers: &HeaderMap, caller: &Caller) -> Result<Vec<Vec<bool>>, Error> {
+pub(crate) fn may_ask(snapshot: &Snapshot, headers: &HeaderMap, caller: &Caller) -> Result<Vec<Arc<[bool]>>, Error> {
     known_project(snapshot, caller)?;
     let lists = [only_of(snapshot, headers)?, project_only(snapshot, caller)];
     Ok(lists.into_iter().flatten().collect())
@@ -384,8 +384,8 @@ fn work(call: &Call, exact: impl Fn() -> Option<u64>) -> Work {
 /// The gateway, as routing may see it for one request.
 struct RequestWorld<'a> {
     snapshot: &'a Snapshot,
-    header_only: Option<Vec<bool>>,
-    project_only: Option<Vec<bool>>,
+    header_only: Option<Arc<[bool]>>,
+    project_only: Option<Arc<[bool]>>,
     now: Instant,
 }
 
@@ -425,7 +425,7 @@ impl World for RequestWorld<'_> {
     }
 
     fn denies(&self, TargetId(i): TargetId) -> Option<LeftOut> {
-        let outside = |only: &Option<Vec<bool>>| only.as_ref().is_some_and(|only| only.get(i) != Some(&true));
+        let outside = |only: &Option<Arc<[bool]>>| only.as_ref().is_some_and(|only| only.get(i) != Some(&true));
         if outside(&self.project_only) {
             Some(LeftOut::Project)
         } else if outside(&self.header_only) {

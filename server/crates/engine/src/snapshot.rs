@@ -12,7 +12,7 @@ use crate::live::Live;
 use crate::models::{Discovered, Listed};
 use crate::ports::Transport;
 use crate::site::{GoogleTokens, Key, Other, Site};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use switchyard_core::catalog::{self, Vendor, Work};
@@ -34,6 +34,10 @@ pub struct Snapshot {
     pub(crate) targets: Vec<Target>,
     /// Of the targets, for the records.
     pub(crate) names: Arc<[Arc<str>]>,
+    /// Where each target stands.
+    positions: HashMap<Arc<str>, usize>,
+    /// By project with an allow-list: whether it holds the target in a position.
+    allowed: HashMap<String, Arc<[bool]>>,
     pub(crate) aliases: BTreeMap<String, String>,
     pub(crate) request_timeout: Option<Duration>,
     pub(crate) on_unsupported: OnUnsupported,
@@ -142,9 +146,18 @@ impl Snapshot {
             .collect::<Result<_, _>>()?;
         let router = Router::new(config);
         let counts_tokens = targets.iter().any(|target| target.live.counts_tokens());
+        let names = targets.iter().enumerate();
+        let positions = names.map(|(i, target)| (Arc::clone(&target.name), i)).collect();
+        let allowed = |(name, project): (&String, &Project)| {
+            let only: HashSet<&str> = project.only.as_ref()?.iter().map(String::as_str).collect();
+            let allowed = targets.iter().map(|target| only.contains(&*target.name)).collect();
+            Some((name.clone(), allowed))
+        };
         Ok(Self {
             router,
             routes: config.routes.clone(),
+            positions,
+            allowed: config.projects.iter().filter_map(allowed).collect(),
             projects: config.projects.clone(),
             names: targets.iter().map(|target| Arc::clone(&target.name)).collect(),
             targets,
@@ -184,7 +197,7 @@ impl Snapshot {
     /// Whether the configuration has a route of this name.
     #[must_use]
     pub fn has_route(&self, name: &str) -> bool {
-        self.routes.iter().any(|route| route.name == name)
+        self.router.find(name).is_some()
     }
 
     /// Whether a key may belong to this project: any, where none is configured.
@@ -219,7 +232,17 @@ impl Snapshot {
     }
 
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
-        self.targets.iter().find(|target| *target.name == *name)
+        self.targets.get(self.position(name)?)
+    }
+
+    /// Where the target of this name stands.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.positions.get(name).copied()
+    }
+
+    /// By position, the targets that a project may use, unless it may use all.
+    pub(crate) fn allowed(&self, project: &str) -> Option<Arc<[bool]>> {
+        self.allowed.get(project).cloned()
     }
 
     pub(crate) fn route(&self, RouteId(i): RouteId) -> Option<&Route> {

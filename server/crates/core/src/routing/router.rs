@@ -6,6 +6,7 @@ use super::{
 use crate::config::{Config, Place, To};
 use crate::health::Health;
 use rand::RngCore;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ impl RouteId {
 /// Every route with its strategy.
 pub struct Router {
     routes: Vec<Route>,
+    by_name: HashMap<String, RouteId>,
 }
 
 struct Route {
@@ -84,8 +86,10 @@ impl Router {
             places: route.places.clone(),
             weights: weights(&route.places),
         };
+        let names = config.routes.iter().enumerate();
         Self {
             routes: config.routes.iter().enumerate().map(route).collect(),
+            by_name: names.map(|(i, route)| (route.name.clone(), RouteId(i))).collect(),
         }
     }
 
@@ -103,7 +107,7 @@ impl Router {
 
     #[must_use]
     pub fn find(&self, name: &str) -> Option<RouteId> {
-        self.routes.iter().position(|route| route.name == name).map(RouteId)
+        self.by_name.get(name).copied()
     }
 
     /// Unrolls the route for one request.

@@ -5,6 +5,7 @@ use crate::request::Caller;
 use crate::snapshot::Snapshot;
 use http::{HeaderMap, HeaderName};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use switchyard_core::error::{Error, Kind};
 use switchyard_core::routing::{Fields, RouteId, is_virtual};
 
@@ -19,7 +20,7 @@ const MOST_METADATA: usize = 32;
 const LONGEST_METADATA: usize = 4 << 10;
 
 pub(super) fn route_of(snapshot: &Snapshot, asked: &Asked<'_>, model: &str) -> Result<(RouteId, &'static str), Error> {
-    let names = || snapshot.route_names().collect::<Vec<_>>().join(", ");
+    let names = || some_of(snapshot.route_names());
     if let Some(name) = is_virtual(model) {
         return snapshot.router.find(name).map(|route| (route, "model")).ok_or_else(|| {
             let message = format!("there is no route {name}; routes here: {}", names());
@@ -61,7 +62,7 @@ pub(super) fn route_of(snapshot: &Snapshot, asked: &Asked<'_>, model: &str) -> R
 }
 
 /// The targets that `X-Gateway-Only` lists, by position.
-pub(super) fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Vec<bool>>, Error> {
+pub(super) fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option<Arc<[bool]>>, Error> {
     let values: Vec<&str> = headers
         .get_all(ONLY_HEADER)
         .iter()
@@ -74,12 +75,11 @@ pub(super) fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option
     let mut only = vec![false; snapshot.targets.len()];
     let names = values.iter().flat_map(|value| value.split(',')).map(str::trim);
     for name in names.filter(|name| !name.is_empty()) {
-        let position = snapshot.targets.iter().position(|target| *target.name == *name);
+        let position = snapshot.position(name);
         let Some(allowed) = position.and_then(|position| only.get_mut(position)) else {
-            let known: Vec<&str> = snapshot.targets.iter().map(|target| &*target.name).collect();
             let message = format!(
                 "X-Gateway-Only names no configured target: {name:?}; targets here: {}",
-                known.join(", ")
+                some_of(snapshot.targets.iter().map(|target| &*target.name))
             );
             return Err(wrong(message));
         };
@@ -89,7 +89,16 @@ pub(super) fn only_of(snapshot: &Snapshot, headers: &HeaderMap) -> Result<Option
         let message = "X-Gateway-Only is empty: list the targets that may answer, or leave it out";
         return Err(wrong(message.to_owned()));
     }
-    Ok(Some(only))
+    Ok(Some(only.into()))
+}
+
+/// Names for a message: there may be thousands.
+pub(super) fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 8;
+    let mut names = names.peekable();
+    let shown = names.by_ref().take(SHOWN).collect::<Vec<_>>().join(", ");
+    let more = if names.peek().is_some() { ", …" } else { "" };
+    shown + more
 }
 
 /// Where projects are configured, a key of another one is not let through: its allow-list may just have been renamed.
@@ -103,15 +112,9 @@ pub(super) fn known_project(snapshot: &Snapshot, caller: &Caller) -> Result<(), 
     }
 }
 
-pub(super) fn project_only(snapshot: &Snapshot, caller: &Caller) -> Option<Vec<bool>> {
-    let only = snapshot.projects.get(caller.project.as_ref()?)?.only.as_ref()?;
-    Some(
-        snapshot
-            .targets
-            .iter()
-            .map(|target| only.iter().any(|name| **name == *target.name))
-            .collect(),
-    )
+/// The targets that the caller's project may use, by position.
+pub(super) fn project_only(snapshot: &Snapshot, caller: &Caller) -> Option<Arc<[bool]>> {
+    snapshot.allowed(caller.project.as_ref()?)
 }
 
 /// `X-Gateway-Metadata`: a small flat JSON object.

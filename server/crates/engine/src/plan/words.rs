@@ -1,6 +1,7 @@
 //! A plan in words: why a target is not in it, and why nobody is.
 
 use super::Plan;
+use super::asked::some_of;
 use crate::request::Caller;
 use crate::snapshot::Snapshot;
 use switchyard_core::config::Mode;
@@ -66,11 +67,10 @@ impl Plan {
     fn unknown_model(&self, snapshot: &Snapshot) -> String {
         let mut known: Vec<&str> = snapshot.targets.iter().flat_map(|target| target.names()).collect();
         known.dedup();
-        let shown = known.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-        let more = if known.len() > 8 { ", …" } else { "" };
         format!(
-            "no configured target serves the model {}; served here: {shown}{more}",
-            self.model
+            "no configured target serves the model {}; served here: {}",
+            self.model,
+            some_of(known.into_iter())
         )
     }
 }
