@@ -28,23 +28,24 @@ pub(crate) struct Options {
 pub(crate) async fn add(options: &Options) -> anyhow::Result<()> {
     let store = Store::open(&options.database).await?;
     let mut secrets = String::new();
-    for number in 0..options.count {
-        let secret = format!("sy_{number:043}");
-        store.insert_key(row(&secret, number)).await?;
-        if number < options.used {
-            writeln!(secrets, "{secret}")?;
-        }
+    for number in 0..options.used {
+        writeln!(secrets, "{}", secret(number))?;
     }
+    store.insert_keys((0..options.count).map(row)).await?;
     store.close().await;
     fs::write(&options.file, secrets).with_context(|| format!("cannot write {}", options.file.display()))
 }
 
-fn row(secret: &str, number: usize) -> NewKeyRow {
+fn secret(number: usize) -> String {
+    format!("sy_{number:043}")
+}
+
+fn row(number: usize) -> NewKeyRow {
     NewKeyRow {
         id: format!("bench-{number}"),
         name: format!("bench {number}"),
         display: "sy_0000…0000".to_owned(),
-        hash: Sha256::digest(secret.as_bytes()).into(),
+        hash: Sha256::digest(secret(number).as_bytes()).into(),
         scopes: [Scope::Invoke].into_iter().collect::<Scopes>(),
         created_at_ms: 0,
         expires_at_ms: None,

@@ -106,21 +106,7 @@ impl Store {
     /// Adds a key. A second key with the same id or hash is a [`StoreError::Conflict`].
     pub async fn insert_key(&self, key: NewKeyRow) -> Result<KeyRow, StoreError> {
         let mut change = self.change().await?;
-        sqlx::query(
-            "insert into keys (key_id, name, display, hash, scopes, created_at_ms, expires_at_ms, project, route)
-             values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        )
-        .bind(&key.id)
-        .bind(&key.name)
-        .bind(&key.display)
-        .bind(key.hash.as_slice())
-        .bind(scopes_text(key.scopes)?)
-        .bind(key.created_at_ms)
-        .bind(key.expires_at_ms)
-        .bind(&key.project)
-        .bind(&key.route)
-        .execute(change.connection())
-        .await?;
+        insert(change.connection(), &key).await?;
         change.commit().await?;
         Ok(KeyRow {
             id: key.id,
@@ -135,6 +121,15 @@ impl Store {
             project: key.project,
             route: key.route,
         })
+    }
+
+    /// Adds all of these, or none.
+    pub async fn insert_keys(&self, keys: impl IntoIterator<Item = NewKeyRow>) -> Result<(), StoreError> {
+        let mut change = self.change().await?;
+        for key in keys {
+            insert(change.connection(), &key).await?;
+        }
+        change.commit().await
     }
 
     /// The key whose secret has this SHA-256, live or not.
@@ -249,6 +244,25 @@ impl Store {
             total_usage: unsigned(row.try_get(3)?),
         })
     }
+}
+
+async fn insert(connection: &mut SqliteConnection, key: &NewKeyRow) -> Result<(), StoreError> {
+    sqlx::query(
+        "insert into keys (key_id, name, display, hash, scopes, created_at_ms, expires_at_ms, project, route)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(&key.id)
+    .bind(&key.name)
+    .bind(&key.display)
+    .bind(key.hash.as_slice())
+    .bind(scopes_text(key.scopes)?)
+    .bind(key.created_at_ms)
+    .bind(key.expires_at_ms)
+    .bind(&key.project)
+    .bind(&key.route)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn find(connection: &mut SqliteConnection, id: &str) -> Result<Option<KeyRow>, StoreError> {

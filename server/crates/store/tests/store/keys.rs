@@ -131,6 +131,16 @@ async fn a_second_key_with_the_same_hash_is_a_conflict() {
     let error = store.insert_key(key("b")).await.unwrap_err();
     assert!(matches!(error, StoreError::Conflict(_)), "{error:?}");
     assert!(!error.to_string().contains("keys"), "no SQL in `{error}`");
+    // Of many, none is added then.
+    let fresh = NewKeyRow {
+        hash: [8; 32],
+        ..key("c")
+    };
+    let error = store.insert_keys([fresh.clone(), key("d")]).await.unwrap_err();
+    assert!(matches!(error, StoreError::Conflict(_)), "{error:?}");
+    assert_eq!(store.keys().await.unwrap().len(), 1);
+    store.insert_keys([fresh]).await.unwrap();
+    assert_eq!(store.key_by_hash(&[8; 32]).await.unwrap().unwrap().id, "c");
 }
 
 #[tokio::test]
